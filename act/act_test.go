@@ -435,6 +435,26 @@ func distinct(rs []act.Ruling) map[string]bool {
 	return by
 }
 
+// What is shown is what is done: nothing in it is hidden or reordered, and who is asked changes nothing by writing.
+func TestShownIsDone(t *testing.T) {
+	var shown, got []string
+	w := &works{do: func(_ context.Context, c *act.Call) (*act.Result, error) {
+		got = append(got, string(c.Task.Inputs))
+		return &act.Result{Text: "done"}, nil
+	}}
+	r := runner(t, func(_ context.Context, a act.Approval) (act.Ruling, error) {
+		shown = append(shown, string(a.Inputs))
+		copy(a.Inputs, `{"sh":"rm"`)
+		return act.Ruling{Allow: true, By: fmt.Sprint("person ", len(shown))}, nil
+	}, act.Worker{Name: "w", Executor: w, Mode: act.Compound})
+	ctx, _ := journal(t, store.NewMem())
+	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, "{\"sh\":\"ls \u202e\u200b\U000e0041\"}")).Outcome)
+	require.Equal(t, []string{"{\"sh\":\"ls \u202e\u200b\U000e0041\"}"}, got)
+	legible := `{"sh":"ls \u202e\u200b\udb40\udc41"}`
+	require.Equal(t, []string{legible, legible}, shown)
+	require.JSONEq(t, got[0], legible)
+}
+
 // What an approver says unclearly is no ruling, and the same ruling holds after a crash without asking again.
 func TestApprover(t *testing.T) {
 	st, asked, now := store.NewMem(), 0, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)

@@ -301,9 +301,8 @@ func (a *action) permit(ctx context.Context) error {
 	}
 	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
 		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
-	p := Approval{
-		ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: a.inputs}, Run: a.run, About: a.about, Mode: mode, Why: why,
-	}
+	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
+	p := Approval{ToolCall: shown, Run: a.run, About: a.about, Mode: mode, Why: why}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	asked, err := a.journal.asked(ctx, &p)
 	if p.Mode = max(p.Mode, mode); err == nil && !asked && mode >= Veto {

@@ -16,9 +16,9 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs. The ID is the Approval's,
-// and stable over restarts; another attempt and another try of an irreversible call have another. What was asked is
-// for the person to decide, also where the Mode asks for nobody by then; a stricter one holds.
+// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does not
+// show, or reorders others, is escaped. The ID is the Approval's, and stable over restarts; another attempt and
+// another try of an irreversible call have another. What was asked, a person decides; a stricter Mode holds.
 type Approval struct {
 	reason.ToolCall
 	Run      string    // the ID of the run that waits
@@ -146,6 +146,7 @@ func (s *scene) ask(ctx context.Context, a Approval) error {
 // consult asks the host's Approver within the time that there is, and commits its answer. why gets its error.
 func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
+		a.Inputs = slices.Clone(a.Inputs) // the approver's own
 		return s.host.approver(ctx, a)
 	})
 	if err != nil && ctx.Err() == nil {

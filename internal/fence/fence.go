@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 )
 
 // Block returns body between two delimiters that begin with name, the first of which is followed by note. The
@@ -76,6 +77,19 @@ func Visible(s string) string {
 		return r
 	}, strings.ReplaceAll(s, "\r\n", "\n"))
 }
+
+// Escaped returns JSON of its own in which each character that does not show, or that reorders others, stands as
+// its escape: equal JSON, which a person can rule on.
+func Escaped(raw []byte) []byte {
+	return []byte(hidden.ReplaceAllStringFunc(string(raw), func(s string) (escaped string) {
+		for _, unit := range utf16.Encode([]rune(s)) {
+			escaped += fmt.Sprintf(`\u%04x`, unit)
+		}
+		return escaped
+	}))
+}
+
+var hidden = regexp.MustCompile(`[\x7f-\x{9f}\p{Cf}\p{Co}\p{Zl}\p{Zp}]`)
 
 // joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
