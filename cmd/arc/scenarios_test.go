@@ -75,8 +75,9 @@ func TestApproval(t *testing.T) {
 		}
 		here := *s
 		s.width = 0 // nobody can be asked
-		s.fails(exitWaits, "arc approve [0-9a-f]{6}   or   arc deny", "do", "make it")
-		require.Contains(s.t, s.ok(), "waiting")
+		asked := `shell \{"command":".*made.txt.*"\}\n`
+		s.fails(exitWaits, asked+"  arc approve [0-9a-f]{6}   or   arc deny", "do", "make it")
+		require.Regexp(s.t, "waiting (?s:.*)"+asked, s.ok())
 		require.NoFileExists(s.t, s.path("made.txt"))
 		require.Contains(s.t, s.ok("approve"), "it is made")
 		require.Equal(s.t, "made\n", s.read("made.txt"))

@@ -233,7 +233,7 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 		if s.Ask == nil {
 			continue
 		}
-		s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + cut(string(p.Inputs), 4*s.Width) + "\n  " + strings.Join(p.Why, "; "))
+		s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + string(p.Inputs) + "\n  " + strings.Join(p.Why, "; "))
 		for {
 			answer, err := s.Question(ctx, "  allow it? [yes/no] ")
 			if err != nil {
