@@ -167,15 +167,11 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if err := opts.Scope.Check(); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
-	if opts.Sanitizer == nil {
-		opts.Sanitizer = redact.New(nil)
-	}
+	opts.Sanitizer = cmp.Or(opts.Sanitizer, redact.New(nil))
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
 	if !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck) {
 		return nil, fmt.Errorf("arc: no such Options.OnStuck: %q", opts.OnStuck)

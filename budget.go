@@ -9,8 +9,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Budget bounds what the models of a run take. It is looked at before each decision, attempt, and try
-// after an outage, so what is under way is finished, checked and learned from. What a model does not tell
+// Budget bounds what the models of a run take. It is looked at before each decision, attempt, and try after an
+// outage or an answer, so what is under way is finished, checked and learned from. What a model does not tell
 // is not counted, nor what gates take other than act.Judge. 0 is no bound.
 type Budget struct {
 	Tokens int     // input and output
@@ -34,9 +34,9 @@ func (b Budget) spent(u *reason.Usage) string {
 }
 
 // bounded is the phase that comes next: the end, where a decision, an attempt, or another try of one after an
-// outage would follow, and nothing more may be spent.
+// outage or an answer would follow, and nothing more may be spent.
 func (t *turn) bounded(ctx context.Context, next phase) (phase, error) {
-	if next != reasonPhase && next != assignPhase && (next != actPhase || t.Wait.Tries == 0) {
+	if next != reasonPhase && next != assignPhase && (next != actPhase || t.Wait.Tries+len(t.Answers) == 0) {
 		return next, nil
 	}
 	why, err := t.overspent(ctx)

@@ -1111,3 +1111,20 @@ func TestWaitForARunThatBegins(t *testing.T) {
 		require.NoError(t, a.Close())
 	}
 }
+
+// An attempt that asks again and again is held by the Budget, too: what it has taken counts when it is answered.
+func TestBudgetAfterAnAnswer(t *testing.T) {
+	taken := 0.0
+	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		taken++
+		return &act.Result{Usage: &reason.Usage{Calls: int(taken), CostUSD: new(taken)}}, &act.PendingError{Questions: []string{"which?"}}
+	})}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	r, err := a.Run(t.Context(), arc.Objective{ID: "1", Text: "do", Budget: arc.Budget{USD: 3}})
+	for err == nil && r.Status == arc.Asking {
+		r, err = a.In("").Answer(t.Context(), "1", "this one")
+	}
+	require.NoError(t, err)
+	require.Equal(t, arc.Spent, r.Cause)
+	require.Equal(t, 3.0, taken)
+}

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -66,9 +67,7 @@ func newProcess(name string, st store.Store, now time.Time) (*process, error) {
 	p.changer, _ = st.(store.Changer)
 	p.quit, p.done = make(chan struct{}), make(chan struct{})
 	p.quits = sync.OnceFunc(func() { close(p.quit) })
-	if p.name == "" {
-		p.name = p.own.Nonce
-	}
+	p.name = cmp.Or(p.name, p.own.Nonce)
 	if err := store.CheckID(p.name); err != nil || strings.Contains(p.name, "/") {
 		return nil, fmt.Errorf("arc: Options.Process %q is no name of a process", name)
 	}

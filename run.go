@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -64,13 +65,9 @@ func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error]
 
 // door returns the objective with its defaults and without secrets.
 func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanitizer, error) {
-	if o.Scope == "" {
-		o.Scope = a.opts.Scope
-	}
+	o.Scope = cmp.Or(o.Scope, a.opts.Scope)
 	o.Scope, o.Lessons = plain(o.Scope), plain(o.Lessons)
-	if o.Lessons == "" {
-		o.Lessons = o.Scope
-	}
+	o.Lessons = cmp.Or(o.Lessons, o.Scope)
 	if o.ID == "" {
 		o.ID = newID(a.opts.Now())
 	}

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,9 +27,7 @@ type View struct {
 
 // In returns the View of a scope; "" is Options.Scope.
 func (a *Agent) In(scope memory.Scope) View {
-	if scope == "" {
-		scope = a.opts.Scope
-	}
+	scope = cmp.Or(scope, a.opts.Scope)
 	return View{a, plain(scope)}
 }
 
@@ -186,10 +185,8 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 // Wait returns the Report of a run once it has ended, or asks a question. It follows the run
 // through approvals and outages.
 func (v View) Wait(ctx context.Context, id string) (*Report, error) {
-	if _, err := v.Report(ctx, id); missing(err) { // it may be about to begin
-		if err := v.agent.free(ctx, runKey(v.scope, id), nil); err != nil {
-			return nil, err
-		}
+	if _, err := v.Report(ctx, id); missing(err) {
+		_ = v.agent.free(ctx, runKey(v.scope, id), nil) // it may be about to begin; an error is that of ctx
 	}
 	for {
 		changed := v.agent.change()
