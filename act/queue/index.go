@@ -54,10 +54,10 @@ func newIndex() index {
 	}
 }
 
-// set takes in a job as it is, unless a newer one is there. An active job is free when its record has not
-// changed for the length of a lease from now.
+// set takes in a job as it is, unless a newer one is there; of those of one commit the last holds. An active
+// job is free when its record has not changed for the length of a lease from now.
 func (x *index) set(r *record, now time.Time) {
-	if old := x.items[r.key]; old != nil && r.rev <= old.rev {
+	if old := x.items[r.key]; old != nil && (r.rev < old.rev || r.rev == old.rev && r.State == Active) {
 		return
 	}
 	x.remove(r.key)

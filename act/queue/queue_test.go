@@ -344,6 +344,33 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
+// Where a lease is renewed and the attempt ended in one commit, both have its revision, and the job has ended.
+func TestHeartbeatAndEndInOneCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := store.NewGroup(store.NewMem())
+		q, err := queue.Open(t.Context(), g, nil)
+		require.NoError(t, err)
+		add(t, q, queue.Draft{Subject: "s"})
+		j, err := q.Claim(t.Context())
+		require.NoError(t, err)
+		gate := make(chan struct{}) // the commit before, which both wait for
+		var wg sync.WaitGroup
+		for _, update := range []func() error{
+			func() error { return g.Update(t.Context(), func(*store.Batch) error { <-gate; return nil }) },
+			func() error { return q.Heartbeat(t.Context(), j) },
+			func() error { return q.End(t.Context(), j, nil) },
+		} {
+			wg.Go(func() { assert.NoError(t, update()) })
+			synctest.Wait()
+		}
+		close(gate)
+		wg.Wait()
+		time.Sleep(time.Hour)
+		_, err = q.Claim(t.Context())
+		require.ErrorIs(t, err, queue.ErrEmpty)
+	})
+}
+
 func TestDispatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, err := queue.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
