@@ -229,7 +229,8 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
-// them; and the plans that were delivered once in that time, and not again. It returns how many.
+// them; and the plans that were delivered once in that time, and not again, though they fire for other texts. It
+// returns how many.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
 	drop := func(old bool, e store.Entry, of memory.ID) error {
