@@ -31,8 +31,7 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 //
 // The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
 // scope, is another task of the same run. The last 10,000 tasks are kept in memory, each for callers of its
-// scope: after a restart of the process a client no longer finds its task, the run goes on, and the message
-// sent again finds that.
+// scope: after a restart a client does not find its task; the run goes on, and a message sent again finds it.
 func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
 	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)

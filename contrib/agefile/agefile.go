@@ -1,11 +1,11 @@
-// Package agefile keeps an agent's secrets in one file that a password encrypts (age, scrypt), for hosts without a
-// secret service.
+// Package agefile keeps an agent's secrets in one file that a password encrypts (age, scrypt), for hosts
+// without a secret service.
 //
 //	secrets := agefile.Open("/srv/agent/credentials.age", os.Getenv("AGENT_PASSWORD"))
 //	agent, err := arc.Open(ctx, dir, arc.Host{Secrets: secrets.Get, …}, nil)
 //
-// A worker or tool that lists a name under Secrets gets the value; nothing else of the agent sees it. The file can be
-// read with the age program, too: it holds one JSON object of strings.
+// A worker or tool that lists a name under Secrets gets the value; nothing else of the agent sees it. The
+// file can be read with the age program, too: it holds one JSON object of strings.
 package agefile
 
 import (
@@ -32,8 +32,7 @@ var (
 	ErrNotFound = errors.New("agefile: no such secret")
 )
 
-// File is an encrypted file of secrets by name. It may be used concurrently; of several processes, one at a time may
-// change it.
+// File is an encrypted file of secrets by name. It may be used concurrently; but by one process at a time.
 type File struct {
 	// WorkFactor is the logarithm of the work that a guess at the password takes; 0: 18, about a second.
 	WorkFactor int
@@ -61,8 +60,8 @@ func (f *File) Get(_ context.Context, name string) (string, error) {
 	return value, nil
 }
 
-// All returns a copy of all secrets. It is decrypted again only where the file has changed. A file that does not exist
-// has none, and needs no password.
+// All returns a copy of all secrets. It is decrypted again only where the file has changed. A file that does
+// not exist has none, and needs no password.
 func (f *File) All() (map[string]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,7 +104,7 @@ func (f *File) load() (map[string]string, error) {
 	return values, nil
 }
 
-// Change has a function change the secrets, and replaces the file, whole or not at all, unless it returns an error.
+// Change has a function change the secrets, and replaces the file as a whole, unless it returns an error.
 func (f *File) Change(change func(all map[string]string) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -2,9 +2,9 @@
 //
 //	m := anthropic.New("claude-sonnet-4-5", nil)
 //
-// It needs net/http and nothing else. A schema is told in words. Thinking, which Options.Extra asks for, is not in
-// the text; with its signatures it is in Response.Opaque and goes back with the results of tools. A call is one
-// request: who calls waits and tries again.
+// It needs net/http and nothing else. A schema is told in words. Thinking, which Options.Extra asks for, is
+// not in the text; with its signatures it is in Response.Opaque and goes back with the results of tools. A
+// call is one request: who calls waits and tries again.
 package anthropic
 
 import (
@@ -28,7 +28,7 @@ import (
 type Options struct {
 	URL    string         // of the API, to which "/v1/messages" is added; "": https://api.anthropic.com
 	Key    string         // "": that of the variable KeyEnv
-	KeyEnv string         // the environment variable that has the key, and that errors name; "": ANTHROPIC_API_KEY
+	KeyEnv string         // the variable that has the key, and that errors name; "": ANTHROPIC_API_KEY
 	Cache  bool           // has the provider cache prompts: it pays where they begin alike within five minutes
 	Extra  map[string]any // further members of each request, e.g. "thinking"
 	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]
@@ -287,7 +287,9 @@ func (a *answer) stream(body io.Reader) error {
 				return a.malformed(fmt.Errorf("a piece of block %d, which has not begun", e.Index))
 			}
 			b, more := a.open[e.Index], e.Delta
-			b.Text, b.Signature, b.PartialJSON = b.Text+more.Text, b.Signature+more.Signature, b.PartialJSON+more.PartialJSON
+			b.Text += more.Text
+			b.Signature += more.Signature
+			b.PartialJSON += more.PartialJSON
 			if more.Thinking != nil {
 				b.Thinking = new(*cmp.Or(b.Thinking, new("")) + *more.Thinking)
 			}
@@ -342,7 +344,8 @@ var statuses = map[string]int{
 func failed(raw json.RawMessage) error {
 	var e struct{ Type string }
 	_ = json.Unmarshal(raw, &e) // without a type, it is the server's
-	return reason.Refusal(cmp.Or(statuses[e.Type], 500), nil, fmt.Appendf(nil, `{"error":%s}`, cmp.Or(string(raw), "null")))
+	said := fmt.Appendf(nil, `{"error":%s}`, cmp.Or(string(raw), "null"))
+	return reason.Refusal(cmp.Or(statuses[e.Type], 500), nil, said)
 }
 
 // used counts what came from a cache or went to it as input.
@@ -356,8 +359,9 @@ func (u *usage) used() *reason.Usage {
 }
 
 var stops = map[string]string{
-	"end_turn": reason.StopEnd, "stop_sequence": reason.StopEnd, "tool_use": reason.StopTools, "refusal": reason.StopFilter,
-	"max_tokens": reason.StopLength, "model_context_window_exceeded": reason.StopLength,
+	"end_turn": reason.StopEnd, "stop_sequence": reason.StopEnd, "tool_use": reason.StopTools,
+	"refusal": reason.StopFilter, "max_tokens": reason.StopLength,
+	"model_context_window_exceeded": reason.StopLength,
 }
 
 // response is the answer when all has come.
@@ -366,7 +370,8 @@ func (a *answer) response() (*reason.Response, error) {
 		return nil, failed(a.Error)
 	}
 	if len(a.Content) == 0 && a.StopReason == "" {
-		return nil, &reason.Error{Class: reason.Invalid, Usage: a.Usage.used(), Err: errors.New("the provider's answer is empty")}
+		empty := errors.New("the provider's answer is empty")
+		return nil, &reason.Error{Class: reason.Invalid, Usage: a.Usage.used(), Err: empty}
 	}
 	out := &reason.Response{Usage: a.Usage.used(), Stop: cmp.Or(stops[a.StopReason], a.StopReason)}
 	signed := false

@@ -17,21 +17,22 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// New returns a program as an executor and as a gate, in the folder dir ("": that of the process). env is all of
-// its environment, as NAME=value; most programs want PATH and HOME. It is started without a shell. What it is to work
-// on comes as JSON on its standard input, so that nothing a model says becomes an argument:
+// New returns a program as an executor and as a gate, in the folder dir ("": that of the process). env is all
+// of its environment, as NAME=value; most programs want PATH and HOME. It is started without a shell. What it
+// is to work on comes as JSON on its standard input, so that nothing a model says becomes an argument:
 //
-//	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers", "memories": [text], "warnings": [text],
-//	 "task": {"objective", "delta", "verify", "skill", "inputs"}, "result": {"output", "text"}}   // result: for a gate
+//	{"run", "attempt", "objective", "inputs", "data", "complaint", "answers",
+//	 "memories": [text], "warnings": [text], "task": {"objective", "delta", "verify", "skill", "inputs"},
+//	 "result": {"output", "text"}}   // for a gate
 //
-// The secrets that the worker lists are in its environment, by their names. Every line that it prints is noted as it
-// comes. The program and all that it started are killed when the context ends, where the system has groups of
-// processes (not on Windows).
+// The secrets that the worker lists are in its environment, by their names. Every line that it prints is
+// noted as it comes. The program and all that it started are killed when the context ends, where the system
+// has groups of processes (not on Windows).
 //
-// As an executor it prints its output, JSON or text, on standard output. As a gate an exit code of 0 passes, and the
-// end of what it printed is the complaint otherwise. No word that it prints decides what kind of error it is: a
-// failing test may quote any. Its exit code does: 75 is [reason.Unavailable], 77 [reason.Permission], 126 and 127,
-// like a program that cannot be started, [reason.Permanent].
+// As an executor it prints its output, JSON or text, on standard output. As a gate an exit code of 0 passes,
+// and the end of what it printed is the complaint otherwise. No word that it prints decides what kind of
+// error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], 77
+// [reason.Permission], 126 and 127, like a program that cannot be started, [reason.Permanent].
 func New(dir string, env []string, argv ...string) interface {
 	act.Executor
 	act.Gate
@@ -88,7 +89,8 @@ func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 		warnings = append(warnings, w.Complaint)
 	}
 	order := map[string]any{
-		"memories": memories, "warnings": warnings, "run": call.Run, "attempt": call.Attempt, "objective": call.Text, "inputs": call.Inputs, "data": call.Data,
+		"run": call.Run, "attempt": call.Attempt, "objective": call.Text, "inputs": call.Inputs,
+		"data": call.Data, "memories": memories, "warnings": warnings,
 		"complaint": call.Complaint, "answers": call.Answers, "task": map[string]any{
 			"objective": call.Task.Objective, "delta": call.Task.Delta, "verify": call.Task.Verify,
 			"skill": call.Task.Skill, "inputs": call.Task.Inputs,
@@ -160,8 +162,8 @@ type stream struct {
 	size             int
 }
 
-// Write notes whole lines, and the lines of a private key together, since they are one secret. What has no end for
-// 64 KiB is noted in pieces.
+// Write notes whole lines, and the lines of a private key together, since they are one secret. What has no
+// end for 64 KiB is noted in pieces.
 func (s *stream) Write(b []byte) (int, error) {
 	s.size += len(b)
 	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)

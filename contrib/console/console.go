@@ -1,7 +1,7 @@
-// Package console executes the command lines of other processes in the one that has the store open. arc's default
-// store is of one process: while a daemon has it, the program's own command line would be locked out. With console the
-// daemon executes it, at the terminal where it was typed: output comes as it is printed, questions go to who typed, and
-// Ctrl-C there cancels the command here.
+// Package console executes the command lines of other processes in the one that has the store open. arc's
+// default store is of one process: while a daemon has it, the program's own command line would be locked out.
+// With console the daemon executes it, at the terminal where it was typed: output comes as it is printed,
+// questions go to who typed, and Ctrl-C there cancels the command here.
 //
 //	func main() {
 //		t, path := console.Local("MY_VAR"), console.Path(dir, "my.sock")
@@ -55,8 +55,8 @@ type Terminal struct {
 	Out io.Writer `json:"-"`
 	Err io.Writer `json:"-"`
 
-	// Ask prints a prompt to Err and returns the line that is typed then, without spaces around it; io.EOF: there is
-	// none. nil: nobody can be asked.
+	// Ask prints a prompt to Err and returns the line that is typed then, without spaces around it; io.EOF:
+	// there is none. nil: nobody can be asked.
 	Ask func(ctx context.Context, prompt string) (string, error) `json:"-"`
 }
 
@@ -112,18 +112,18 @@ func asks(lines <-chan string, show func(prompt string)) func(context.Context, s
 	}
 }
 
-// Path is that of a folder's socket: NAME in the folder, or in the folder for temporary files where that is too long
-// for a socket.
+// Path is that of a folder's socket: in the folder, or where that is too long, in that of temporary files.
 func Path(dir, name string) string {
 	path := filepath.Join(dir, name)
 	if len(path) > 100 {
-		path = filepath.Join(os.TempDir(), fmt.Sprintf("%d-%x-%s", os.Getuid(), sha256.Sum256([]byte(path)), name)[:40])
+		sum := sha256.Sum256([]byte(path))
+		path = filepath.Join(os.TempDir(), fmt.Sprintf("%d-%x-%s", os.Getuid(), sum, name)[:40])
 	}
 	return path
 }
 
-// The two sides exchange JSON on one connection: the Terminal, then frames one way, the first before the command is
-// begun, and replies the other. Its end is the end of both.
+// The two sides exchange JSON on one connection: the Terminal, then frames one way, the first before the
+// command is begun, and replies the other. Its end is the end of both.
 type frame struct {
 	Out, Err string `json:",omitempty"`
 	Ask      bool   `json:",omitempty"` // a line is wanted
@@ -141,9 +141,9 @@ type Server struct {
 	busy     sync.WaitGroup
 }
 
-// Listen executes commands that come to the socket at path, each in a goroutine of its own, until Close. run returns
-// the exit code; its context ends when who typed has gone. The caller has the store open, so that a socket which is
-// there already is nobody's, and is replaced.
+// Listen executes commands that come to the socket at path, each in a goroutine of its own, until Close. run
+// returns the exit code; its context ends when who typed has gone. The caller has the store open, so that a
+// socket which is there already is nobody's, and is replaced.
 func Listen(path string, run func(ctx context.Context, t *Terminal) int) (*Server, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -229,8 +229,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Forward has the process that listens at path execute a command line, and returns its exit code. ErrNobody: there is
-// none, and nothing was executed.
+// Forward has the process that listens at path execute a command line, and returns its exit code. ErrNobody:
+// there is none, and nothing was executed.
 func Forward(ctx context.Context, path string, t *Terminal) (code int, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {

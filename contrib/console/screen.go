@@ -17,8 +17,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Screen prints on a Terminal: results to Out; what happens, as opposed to what was asked for, to Err, above a live line
-// that is written over each second. It may be used concurrently; Still has to be called at the end.
+// Screen prints on a Terminal: results to Out; what happens, as opposed to what was asked for, to Err, above
+// a live line that is written over each second. It may be used concurrently; call Still at the end.
 type Screen struct {
 	*Terminal
 	mu     sync.Mutex
@@ -52,7 +52,7 @@ func (s *Screen) Print(text string) {
 	fmt.Fprintln(s.Out, strings.TrimRight(text, "\n"))
 }
 
-// Show has the live line say what status returns, until the next call or Still. Without a terminal there is none.
+// Show has the live line say what status returns, until the next call or Still. A terminal only has one.
 func (s *Screen) Show(status func(width int) string) {
 	if !s.Live {
 		return
@@ -68,11 +68,9 @@ func (s *Screen) Show(status func(width int) string) {
 }
 
 func (s *Screen) tick(stop chan struct{}) {
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
 	for {
 		select {
-		case <-t.C:
+		case <-time.After(time.Second):
 			s.mu.Lock()
 			s.draw()
 			s.mu.Unlock()
@@ -119,8 +117,8 @@ func (s *Screen) Question(ctx context.Context, prompt string) (string, error) {
 	return s.Ask(ctx, prompt)
 }
 
-// Table prints rows of cells, each a beginning of its first line. The last column gets what is left of the width, and is
-// whole where Out is a pipe. color returns the SGR code of a cell, or "".
+// Table prints rows of cells, each a beginning of its first line. The last column gets what is left of the
+// width, and is whole where Out is a pipe. color returns the SGR code of a cell, or "".
 func (s *Screen) Table(rows [][]string, color func(row int, cell string) string) {
 	last := len(rows[0]) - 1
 	widths, used := make([]int, last+1), 0
@@ -146,8 +144,8 @@ func (s *Screen) Table(rows [][]string, color func(row int, cell string) string)
 	}
 }
 
-// JSON prints a value with the names of its fields in snake_case, "cost_usd" for CostUSD. Times and pointers that are
-// unset, and functions, are left out; a json.RawMessage stays as it is.
+// JSON prints a value with the names of its fields in snake_case, "cost_usd" for CostUSD. Times and pointers
+// that are unset, and functions, are left out; a json.RawMessage stays as it is.
 func (s *Screen) JSON(v any) error {
 	raw, err := json.MarshalIndent(snake(reflect.ValueOf(v)), "", "  ")
 	if err == nil {

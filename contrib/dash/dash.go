@@ -1,21 +1,21 @@
-// Package dash shows an arc.Agent in a browser: what waits for a person, what failed and why, what runs, what was
-// learned, what it costs and whether memory helps.
+// Package dash shows an arc.Agent in a browser: what waits for a person, what failed and why, what runs, what
+// was learned, what it costs and whether memory helps.
 //
 //	pages, err := dash.New(agent, nil)
 //	…
 //	http.Handle("/dash/", signedIn(http.StripPrefix("/dash", pages)))
 //
-// [New] returns an http.Handler. It may be mounted below any path that ends in "/". Who may see it is for the host's
-// middleware to say; [Options].Scope says what a request sees, and no page shows another scope. [Local] needs none.
+// [New] returns an http.Handler. Mount it below any path that ends in "/". Who may see it is for the host's
+// middleware to say; [Options].Scope says what a request sees, and no page shows more. [Local] needs none.
 //
-// Pages are made on the server and work without scripts. With them a page renews itself when something has happened,
-// by server-sent events, and what a person does is shown in place. A request that changes something must come from a
-// page of the same origin. Texts are escaped where they stand, and the Content Security Policy allows the two files
-// of this package alone, so nothing comes from another host.
+// Pages are made on the server and work without scripts. With them a page renews itself when something has
+// happened, by server-sent events, and what a person does is shown in place. A request that changes something
+// must come from a page of the same origin. Texts are escaped where they stand, and the Content Security
+// Policy allows the two files of this package alone, so nothing comes from another host.
 //
-// Lists are made from all runs of the scope. They are kept in memory, some 1 KB each, for up to 64 scopes: the first page
-// reads them, later ones what has changed since. A run that is answered or tried again goes on in a goroutine that ends
-// with it, or with the Agent.
+// Lists are made from all runs of the scope. They are kept in memory, some 1 KB each, for up to 64 scopes:
+// the first page reads them, later ones what has changed since. A run that is answered or tried again goes on
+// in a goroutine that ends with it, or with the Agent.
 package dash
 
 import (
@@ -46,17 +46,16 @@ var templates embed.FS
 //go:embed static
 var static embed.FS
 
-// Options configure a dashboard. Nil and the zero value are the defaults. The functions are called concurrently.
+// Options configure a dashboard. Nil and the zero value are the defaults. Its functions run concurrently.
 type Options struct {
-	// Scope says which scope a request sees, of whatever tenant. An error is answered by 403, without its words. nil:
-	// the Agent's Options.Scope.
+	// Scope says which scope a request sees, of any tenant; nil: the Agent's. An error is a 403 without words.
 	Scope func(*http.Request) (memory.Scope, error)
 
 	// Who names the person who asks, for approvals and decisions. nil, or "": "dashboard".
 	Who func(*http.Request) string
 
-	// Queue returns the Queue of a scope's tenant; nil, or a nil Queue: there is no such page. Jobs of the scope and of
-	// those below it are shown; for "", all of them.
+	// Queue returns the Queue of a scope's tenant; nil, or a nil Queue: there is no such page. Jobs of the scope
+	// and of those below it are shown; for "", all of them.
 	Queue func(memory.Scope) *queue.Queue
 
 	// Proposals returns the proposals to show for a scope; nil, or a nil Book: there is no such page.
@@ -100,7 +99,8 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 		d.opts.Now = time.Now
 	}
 	d.opts.Logger = cmp.Or(d.opts.Logger, slog.New(slog.DiscardHandler))
-	layout, err := template.New("layout").Funcs(d.words()).ParseFS(templates, "templates/layout.html", "templates/parts.html")
+	layout := template.New("layout").Funcs(d.words())
+	_, err := layout.ParseFS(templates, "templates/layout.html", "templates/parts.html")
 	for _, p := range append(places, place{Path: "error"}) {
 		if err != nil {
 			return nil, fmt.Errorf("dash: %w", err)
@@ -110,10 +110,7 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	for _, p := range places {
-		path := "/" + p.Path
-		if p.Path == "" {
-			path = "/{$}"
-		}
+		path := "/" + cmp.Or(p.Path, "{$}") // "{$}": nothing else
 		mux.Handle("GET "+path, d.handler(p, d.page))
 		if p.act != nil {
 			mux.Handle("POST "+path, d.handler(p, d.act))
@@ -125,7 +122,7 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	return guard(http.NewCrossOriginProtection().Handler(mux)), nil
 }
 
-// place is a page: what it shows, and what a person may do there. An act returns the key of what is said about it.
+// place is a page: what it shows, and what a person may do there. An act returns the key of its message.
 type place struct {
 	Path, Title string
 	show        func(*dash, *request) (any, error)
@@ -245,7 +242,8 @@ func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
 // back is the address of the page that an act was made on, if it is one of these.
 func back(rq *request, p place, word string) string {
 	to, err := url.Parse(strings.TrimPrefix(rq.Form.Get("back"), "./"))
-	if err != nil || !rq.Form.Has("back") || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, func(q place) bool { return q.Path == to.Path }) {
+	here := func(q place) bool { return q.Path == to.Path }
+	if err != nil || !rq.Form.Has("back") || to.IsAbs() || to.Host != "" || !slices.ContainsFunc(places, here) {
 		to = &url.URL{Path: p.Path}
 		if id := rq.Form.Get("id"); p.Path == "run" {
 			to.RawQuery = url.Values{"id": {id}}.Encode()
@@ -266,7 +264,8 @@ func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 		code, text = http.StatusNotFound, "There is no such thing here. It may have been deleted."
 	case errors.As(err, new(*http.MaxBytesError)), errors.As(err, new(*store.LimitError)):
 		code, text = http.StatusRequestEntityTooLarge, "The text is too long, or is not one."
-	case errors.Is(err, errBad), errors.Is(err, proposal.ErrInvalid), errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
+	case errors.Is(err, errBad), errors.Is(err, proposal.ErrInvalid),
+		errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
 		code, text = http.StatusBadRequest, "That cannot be done: "+err.Error()
 	case r.Context().Err() != nil:
 		return
@@ -292,8 +291,8 @@ func (d *dash) write(w http.ResponseWriter, code int, s *screen) {
 func guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		set := w.Header().Set
-		set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; "+
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; "+
+			"connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		set("X-Content-Type-Options", "nosniff")
 		set("Referrer-Policy", "same-origin")
 		set("Cache-Control", "no-store")

@@ -27,11 +27,11 @@ type learned struct {
 func (d *dash) learned(rq *request) (any, error) {
 	k, err := keep(d, rq, "known", func(ctx context.Context) (reason.Known, error) {
 		k, err := rq.Known(ctx)
-		slices.SortStableFunc(k.Suggestions, func(a, b reason.Suggestion) int { // what fires, then what delivered most
-			return cmp.Or(cmp.Compare(min(1, len(a.Differs)), min(1, len(b.Differs))), cmp.Compare(b.Delivered, a.Delivered))
+		slices.SortStableFunc(k.Suggestions, func(a, b reason.Suggestion) int { // what fires, what delivered most
+			return cmp.Or(min(1, len(a.Differs))-min(1, len(b.Differs)), b.Delivered-a.Delivered)
 		})
-		slices.SortStableFunc(k.Warnings, func(a, b reason.Warning) int { // what is open, then what came most
-			return cmp.Or(cmp.Compare(min(1, len(a.Instead)), min(1, len(b.Instead))), cmp.Compare(b.Times, a.Times))
+		slices.SortStableFunc(k.Warnings, func(a, b reason.Warning) int { // what is open, what came most
+			return cmp.Or(min(1, len(a.Instead))-min(1, len(b.Instead)), b.Times-a.Times)
 		})
 		return k, err
 	})
@@ -39,20 +39,23 @@ func (d *dash) learned(rq *request) (any, error) {
 		return nil, err
 	}
 	f := rq.Form
-	l := learned{Text: strings.TrimSpace(f.Get("text")), Situation: f.Get("situation"), Inputs: strings.TrimSpace(f.Get("inputs"))}
-	warnings, found := find(rq, k.Warnings, []string{"open", "overcome"}, func(w *reason.Warning) (kinds, texts []string) {
+	l := learned{Text: strings.TrimSpace(f.Get("text")), Inputs: strings.TrimSpace(f.Get("inputs"))}
+	l.Situation = f.Get("situation")
+	ofWarning := func(w *reason.Warning) (kinds, texts []string) {
 		if w.Instead == "" {
 			return []string{"open"}, []string{w.Skill, w.Complaint}
 		}
 		return []string{"overcome"}, []string{w.Skill, w.Complaint, w.Instead}
-	})
-	l.listing, l.Plans = find(rq, k.Suggestions, []string{"fires", "suggested"}, func(s *reason.Suggestion) (kinds, texts []string) {
+	}
+	ofPlan := func(s *reason.Suggestion) (kinds, texts []string) {
 		if kinds = []string{"suggested"}; s.Differs == "" {
 			kinds = []string{"fires"}
 		}
 		calls, _ := json.Marshal(s.Calls)
 		return kinds, []string{s.Name, string(calls)}
-	})
+	}
+	warnings, found := find(rq, k.Warnings, []string{"open", "overcome"}, ofWarning)
+	l.listing, l.Plans = find(rq, k.Suggestions, []string{"fires", "suggested"}, ofPlan)
 	l.Fires, l.Warnings = l.Kinds[1].N, found
 	l.Kinds = append(l.Kinds, warnings.Kinds[1:]...)
 	l.Kinds[0].N += warnings.Kinds[0].N
@@ -148,10 +151,10 @@ func (d *dash) proposals(rq *request) (any, error) {
 }
 
 func (d *dash) actProposal(rq *request) (string, error) {
-	to, ok := map[string]proposal.Status{"approved": proposal.Approved, "rejected": proposal.Rejected, "undone": proposal.Undone}[rq.Form.Get("do")]
-	if !ok {
-		return "", fmt.Errorf("%w: %q", errBad, rq.Form.Get("do"))
+	to, why := proposal.Status(rq.Form.Get("do")), strings.TrimSpace(rq.Form.Get("text"))
+	if !slices.Contains([]proposal.Status{proposal.Approved, proposal.Rejected, proposal.Undone}, to) {
+		return "", fmt.Errorf("%w: %q", errBad, to)
 	}
-	_, err := d.opts.Proposals(rq.scope).Decide(rq.Context(), rq.Form.Get("id"), to, rq.who, strings.TrimSpace(rq.Form.Get("text")))
+	_, err := d.opts.Proposals(rq.scope).Decide(rq.Context(), rq.Form.Get("id"), to, rq.who, why)
 	return string(to), err
 }

@@ -28,15 +28,17 @@ type kindCount struct {
 	N    int
 }
 
-// find returns the rows of all that the request asks for. Of returns the kinds of a row, and the texts that words are
-// looked for in; no texts: they are not looked for.
-func find[T any](rq *request, all []T, kinds []string, of func(*T) (kinds, texts []string)) (l listing, rows []T) {
-	l = listing{Q: rq.Form.Get("q"), Is: rq.Form.Get("is")}
+// find returns the rows of all that the request asks for. Of returns the kinds of a row, and the texts that
+// words are looked for in; no texts: they are not looked for.
+func find[T any](rq *request, all []T, kinds []string, of func(*T) (kinds, texts []string)) (listing, []T) {
+	var rows []T
+	l := listing{Q: rq.Form.Get("q"), Is: rq.Form.Get("is")}
 	counts := make(map[string]int)
 	q := strings.ToLower(strings.TrimSpace(l.Q))
+	has := func(text string) bool { return strings.Contains(strings.ToLower(text), q) }
 	for i := range all {
 		is, texts := of(&all[i])
-		if q != "" && texts != nil && !slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), q) }) {
+		if q != "" && texts != nil && !slices.ContainsFunc(texts, has) {
 			continue
 		}
 		for _, k := range append(is, "") {
@@ -60,7 +62,7 @@ func find[T any](rq *request, all []T, kinds []string, of func(*T) (kinds, texts
 	return l, rows[(l.Page-1)*perPage : min(l.Page*perPage, len(rows))]
 }
 
-// kept has what pages of a scope are made from, for a second, or ten times as long as it took, or until something has happened.
+// kept has what pages of a scope are made from, for a second or ten times what it took, or until news.
 type kept struct {
 	flight singleflight.Group
 	mu     sync.Mutex

@@ -12,8 +12,8 @@ import (
 // Between two notices, and until a sign of life, which a browser has as long to take.
 const liveRest, liveBeat = 500 * time.Millisecond, 15 * time.Second
 
-// live tells a browser by server-sent events that a run, or any run, has gone on. The browser then asks for what it
-// shows, so that a notice that is late or lost costs nothing. It ends with the request, or with the run.
+// live tells a browser by server-sent events that a run, or any run, has gone on. The browser then asks for
+// what it shows, so a notice that is late or lost costs nothing. It ends with the request, or with the run.
 func (d *dash) live(w http.ResponseWriter, rq *request, _ place) error {
 	id := rq.Form.Get("id")
 	if id != "" && store.CheckID(id) != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// jobs are those of the scope and of scopes below it: those that are under way, those that wait for a person, those
-// to come in the order of their priority, then those that have ended, the newest first.
+// jobs are those of the scope and of scopes below it: those that are under way, those that wait for a person,
+// those to come in the order of their priority, then those that have ended, the newest first.
 func (d *dash) jobsOf(rq *request) ([]*queue.Job, error) {
 	return keep(d, rq, "jobs", func(ctx context.Context) (all []*queue.Job, err error) {
 		for j, err := range d.opts.Queue(rq.scope).List(ctx, rq.scope) {
@@ -111,9 +111,10 @@ func (d *dash) actQueue(rq *request) (string, error) {
 	})
 	if err == nil && do == "cancel" {
 		view := d.agent.In(j.Scope)
+		own := "job/" + path.Base(id) + "/"
 		for r, e := range view.Runs(rq.Context()) {
 			// What the job has begun ends with it: a ruling or a restart would go on with it.
-			if err = cmp.Or(err, e); err == nil && r.Ended.IsZero() && strings.HasPrefix(r.ID, "job/"+path.Base(id)+"/") {
+			if err = cmp.Or(err, e); err == nil && r.Ended.IsZero() && strings.HasPrefix(r.ID, own) {
 				err = view.Cancel(rq.Context(), r.ID, "canceled by "+rq.who)
 			}
 		}

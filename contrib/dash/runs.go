@@ -16,8 +16,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// reports are the runs of the scope, the newest first, without their outputs. They are kept, and those that have
-// changed since are read again.
+// reports are the runs of the scope, the newest first, without their outputs. They are kept, and those that
+// have changed since are read again.
 func (d *dash) reports(rq *request) ([]*arc.Report, error) {
 	was := d.kept.runs(rq.scope, runs{})
 	ids, mark, old := rq.Changed(was.mark)
@@ -143,7 +143,8 @@ func (d *dash) run(rq *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last := len(r.Story) - 1; e.Kind == "output" && last >= 0 && r.Story[last].Kind == e.Kind && r.Story[last].Name == e.Name {
+		if last := len(r.Story) - 1; e.Kind == "output" && last >= 0 &&
+			r.Story[last].Kind == e.Kind && r.Story[last].Name == e.Name {
 			r.Story[last].Text += "\n" + e.Text
 			continue
 		}
@@ -167,9 +168,9 @@ func (d *dash) actRun(rq *request) (string, error) {
 		if text == "" {
 			return "empty", nil
 		}
-		return "answered", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Answer(ctx, id, text) })
+		return "answered", d.goOn(rq, id, text, arc.View.Answer)
 	case "retry":
-		return "retried", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) { return rq.Retry(ctx, id, text) })
+		return "retried", d.goOn(rq, id, text, arc.View.Retry)
 	case "allow", "deny":
 		ruling := act.Ruling{Approval: rq.Form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
 		if err := rq.Decide(ctx, ruling); err != nil {
@@ -177,10 +178,9 @@ func (d *dash) actRun(rq *request) (string, error) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second) // for the run to take it up
 		defer cancel()
-		until(ctx, rq, id, func(r *arc.Report) bool {
-			return !slices.ContainsFunc(r.Approvals, func(a act.Approval) bool { return a.ID == ruling.Approval && a.Mode != act.Compound })
-		})
-		return map[bool]string{true: "allowed", false: "denied"}[ruling.Allow], nil
+		asks := func(a act.Approval) bool { return a.ID == ruling.Approval && a.Mode != act.Compound }
+		until(ctx, rq, id, func(r *arc.Report) bool { return !slices.ContainsFunc(r.Approvals, asks) })
+		return map[string]string{"allow": "allowed", "deny": "denied"}[do], nil
 	case "cancel":
 		return "canceled", rq.View.Cancel(ctx, id, cmp.Or(text, "canceled by "+rq.who))
 	case "right", "wrong":
@@ -192,7 +192,9 @@ func (d *dash) actRun(rq *request) (string, error) {
 }
 
 // goOn has a run go on, and returns once that is committed, or it has stopped again.
-func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report, error)) error {
+func (d *dash) goOn(
+	rq *request, id, text string, f func(v arc.View, ctx context.Context, id, text string) (*arc.Report, error),
+) error {
 	was, err := rq.Report(rq.Context(), id)
 	if err != nil {
 		return err
@@ -201,7 +203,7 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { // the run outlives the request: it ends when it stops, or with the Agent
-		_, err := f(context.WithoutCancel(ctx))
+		_, err := f(rq.View, context.WithoutCancel(ctx), id, text)
 		if ended <- err; err != nil { // nobody may wait for it any more
 			d.opts.Logger.Info("dash: a run goes on", "run", id, "error", err)
 		}

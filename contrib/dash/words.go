@@ -1,6 +1,7 @@
 package dash
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -16,30 +17,24 @@ import (
 // words are what templates say things with.
 func (d *dash) words() template.FuncMap {
 	return template.FuncMap{
-		"ago":   func(t time.Time) string { return ago(d.opts.Now().Sub(t)) },
+		"ago": func(t time.Time) string {
+			if past := d.opts.Now().Sub(t); past >= time.Minute {
+				return span(past) + " ago"
+			}
+			return "just now"
+		},
 		"date":  func(t time.Time) string { return t.Local().Format("2 Jan 2006, 15:04:05") },
 		"clock": func(t time.Time) string { return t.Local().Format("15:04:05") },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"took": func(r *arc.Report) string {
-			if open(r) {
-				return span(d.opts.Now().Sub(r.Began))
-			}
-			return span(r.Ended.Sub(r.Began))
-		},
-		"clip": func(n int, s string) string { return clip(s, n) }, "json": func(raw json.RawMessage) string { return string(raw) },
+		"took":  func(r *arc.Report) string { return span(cmp.Or(r.Ended, d.opts.Now()).Sub(r.Began)) },
+		"clip":  func(n int, s string) string { return clip(s, n) },
+		"json":  func(raw json.RawMessage) string { return string(raw) },
 		"count": count, "number": number, "amount": amount, "waits": waits, "open": open,
-		"list": func(v ...any) []any { return v }, "str": func(v any) string { return fmt.Sprint(v) },
-		"id":    func(v any) string { return fmt.Sprintf("i%x", sha256.Sum256([]byte(fmt.Sprint(v))))[:13] }, // of an element
+		"list": func(v ...any) []any { return v }, "str": fmt.Sprint,
+		"id":    func(v any) string { return fmt.Sprintf("i%x", sha256.Sum256([]byte(fmt.Sprint(v))))[:13] },
 		"first": func(n int, rs []*arc.Report) []*arc.Report { return rs[:min(n, len(rs))] },
 		"join":  strings.Join, "esc": url.QueryEscape,
 	}
-}
-
-func ago(d time.Duration) string {
-	if d < time.Minute {
-		return "just now"
-	}
-	return span(d) + " ago"
 }
 
 func span(d time.Duration) string {

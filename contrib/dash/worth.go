@@ -34,12 +34,14 @@ type bills struct {
 
 // bill is what somebody, or a day, took. What is not told is not counted as 0.
 type bill struct {
-	Name                string
-	N, Attempts, Calls  int
-	Told, Untold        int // of N, whose model calls are known, and whose cost is not
-	Tokens              int
-	Reported, Estimated *float64
+	Name         string
+	N, Attempts  int
+	Told, Untold int // of N, whose model calls are known, and whose cost is not
+	reason.Usage
 }
+
+// Tokens are those of input and output.
+func (b bill) Tokens() int { return b.Input + b.Output }
 
 // add takes in what nobody, or somebody, has told.
 func (b *bill) add(u *reason.Usage) {
@@ -48,8 +50,7 @@ func (b *bill) add(u *reason.Usage) {
 	}
 	if u != nil {
 		b.Told++
-		b.Calls, b.Tokens = b.Calls+u.Calls, b.Tokens+u.Input+u.Output
-		b.Reported, b.Estimated = sum(b.Reported, u.CostUSD), sum(b.Estimated, u.EstimateUSD)
+		b.Usage = *b.Usage.Add(u)
 	}
 }
 
@@ -70,13 +71,6 @@ func (l ledger) rows() (out []bill) {
 	return out
 }
 
-func sum(a, b *float64) *float64 {
-	if a == nil || b == nil {
-		return cmp.Or(a, b)
-	}
-	return new(*a + *b)
-}
-
 // Cost says an amount, and whether one that is missing is unknown.
 func (b bill) Cost(usd *float64) string {
 	if usd == nil && b.Untold == 0 {
@@ -92,7 +86,9 @@ func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
 func (d *dash) value(rq *request) (any, error) {
 	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
-	h, err := keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) { return d.agent.Health(ctx, rq.scope) })
+	h, err := keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) {
+		return d.agent.Health(ctx, rq.scope)
+	})
 	runs, noRuns := d.reports(rq)
 	models, noModels := d.models(rq, from)
 	workers, noWorkers := workers(rq, from)
@@ -103,18 +99,17 @@ func (d *dash) value(rq *request) (any, error) {
 	_, w.Saved, w.Known = strings.Cut(h.Text(), "\nlearned plans: ")
 	w.Known = w.Known && !strings.HasPrefix(w.Saved, "no data")
 	w.Uplift = [][2]string{
-		{"Delivered", interval(u.Delivered, percent)}, {"Model calls a case", interval(u.Calls, plain)}, {"Dollars a case", interval(u.USD, dollars)},
+		{"Delivered", interval(u.Delivered, percent)},
+		{"Model calls a case", interval(u.Calls, plain)},
+		{"Dollars a case", interval(u.USD, dollars)},
 	}
 	days := make(ledger)
 	for _, r := range runs {
-		at := r.Ended
-		if at.IsZero() {
-			at = r.Began
-		}
-		if day(at) < day(from) {
+		on := day(cmp.Or(r.Ended, r.Began))
+		if on < day(from) {
 			continue
 		}
-		for _, b := range []*bill{days.of(day(at)), &w.All} {
+		for _, b := range []*bill{days.of(on), &w.All} {
 			b.add(r.Usage)
 			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 { // no reasoner was asked
 				b.Told++
@@ -164,8 +159,8 @@ func workers(rq *request, from time.Time) ([]bill, error) {
 		}
 		for i := range worthDays {
 			b, s := by.of(name), book.Day(name, "", from.AddDate(0, 0, i))
-			b.N, b.Untold, b.Tokens = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced, b.Tokens+s.Input+s.Output
-			b.Reported, b.Estimated = sum(b.Reported, s.CostUSD), sum(b.Estimated, s.EstimateUSD)
+			b.N, b.Untold = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced
+			b.Usage = *b.Usage.Add(&s.Usage)
 		}
 	}
 	return by.rows(), nil
@@ -173,14 +168,20 @@ func workers(rq *request, from time.Time) ([]bill, error) {
 
 // interval says a difference, and between what bounds it is.
 func interval(i meta.Interval, unit func(float64) string) string {
-	signed := func(v float64) string { return map[bool]string{true: "−", false: "+"}[v < 0] + unit(math.Abs(v)) }
+	signed := func(v float64) string {
+		if v < 0 {
+			return "−" + unit(-v)
+		}
+		return "+" + unit(v)
+	}
 	switch {
 	case i.N == 0:
 		return "no data"
 	case i.Margin == nil:
 		return signed(i.Mean) + ", not certain yet: each side needs twenty cases"
 	}
-	return fmt.Sprintf("%s, between %s and %s (95 %%), in %s", signed(i.Mean), signed(i.Mean-*i.Margin), signed(i.Mean+*i.Margin), count(i.N, "case"))
+	low, high := signed(i.Mean-*i.Margin), signed(i.Mean+*i.Margin)
+	return fmt.Sprintf("%s, between %s and %s (95 %%), in %s", signed(i.Mean), low, high, count(i.N, "case"))
 }
 
 // chart is a curve of means by day.
@@ -190,9 +191,10 @@ type chart struct {
 	Top, First, Last   string
 }
 
-// newChart draws what came to how many, by day, 640 wide and 120 high. Days without any do not break the line.
+// newChart draws what came to how many, by day, 640 wide and 120 high. Days without any leave no gap.
 func newChart(title string, from time.Time, days ledger, of func(*bill) (sum, n int)) chart {
-	c := chart{Title: title, First: from.Local().Format("Jan 2"), Last: from.AddDate(0, 0, worthDays-1).Local().Format("Jan 2")}
+	c := chart{Title: title, First: from.Local().Format("Jan 2")}
+	c.Last = from.AddDate(0, 0, worthDays-1).Local().Format("Jan 2")
 	means, top := make(map[int]float64), 1.0
 	for i := range worthDays {
 		if b := days[day(from.AddDate(0, 0, i))]; b != nil {

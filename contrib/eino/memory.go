@@ -15,18 +15,18 @@ import (
 
 // MemoryOptions of a [Memory]. Nil and the zero value are the defaults.
 type MemoryOptions struct {
-	// Case says more about a case than its text, which is that of the last user message: the scope, the kind of case,
-	// inputs. It may be nil.
+	// Case says more about a case than its text, which is that of the last user message: the scope, the kind of
+	// case, inputs. It may be nil.
 	Case func(ctx context.Context, input []*schema.Message) learn.Case
 	// Check says why an answer is not right, "" if it is. Without a Check nothing is known of an answer: what is
 	// recalled is given, and no outcome counts.
-	Check func(ctx context.Context, input []*schema.Message, answer *schema.Message) (complaint string, err error)
+	Check func(ctx context.Context, in []*schema.Message, answer *schema.Message) (complaint string, err error)
 	// Learn are the options of the layer.
 	Learn *learn.Options
 }
 
-// Memory is arc's learning around an eino agent: what is known of a case is given to the model, and what came of it is
-// learned. A nil *Memory does nothing: the agent runs as it would without. It is safe for concurrent use.
+// Memory is arc's learning around an eino agent: what is known of a case is given to the model, and what came
+// of it is learned. A nil *Memory does nothing. It is safe for concurrent use.
 type Memory struct {
 	layer *learn.Layer
 	opts  MemoryOptions
@@ -62,8 +62,8 @@ type turn struct {
 
 type turnKey struct{}
 
-// Modifier is the MessageModifier of the agent: it puts what is known of the case before the messages, and next, which
-// may be nil, after that.
+// Modifier is the MessageModifier of the agent: it puts what is known of the case before the messages, and
+// next, which may be nil, after that.
 func (m *Memory) Modifier(next react.MessageModifier) react.MessageModifier {
 	if m == nil {
 		return next
@@ -91,9 +91,10 @@ type Agent interface {
 	Generate(ctx context.Context, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error)
 }
 
-// Generate runs the agent, and learns from the answer. An error of the memory does not keep the agent from working: it
-// is returned with the answer.
-func (m *Memory) Generate(ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error) {
+// Generate runs the agent, and learns from the answer. An error of the memory comes with the answer.
+func (m *Memory) Generate(
+	ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption,
+) (*schema.Message, error) {
 	if m == nil {
 		return a.Generate(ctx, input, o...)
 	}
@@ -144,7 +145,8 @@ func (t *turn) outcome(answer *schema.Message) learn.Outcome {
 			continue
 		}
 		for _, call := range msg.ToolCalls {
-			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: call.Function.Name, Inputs: []byte(call.Function.Arguments)})
+			made := reason.PlanCall{Name: call.Function.Name, Inputs: []byte(call.Function.Arguments)}
+			o.Plan.Calls = append(o.Plan.Calls, made)
 		}
 		if msg.ResponseMeta != nil && msg.ResponseMeta.Usage != nil {
 			o.Usage.Calls++

@@ -19,10 +19,10 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Model returns an eino chat model as a [reason.Model]. A schema is told in words, since eino has no option for one.
+// Model returns an eino chat model as a [reason.Model]. A schema is told in words: eino has no option.
 //
-// Errors are classified by their words; of a chat model whose HTTP client has a [reason.Transport] they are typed,
-// with the provider's wait. Whether a stream has come to its end, and what a thought is, the chat model knows.
+// Errors are classified by their words; of a chat model whose HTTP client has a [reason.Transport] they are
+// typed, with the provider's wait. Where a stream ends, and what a thought is, the chat model knows.
 func Model(chat model.BaseChatModel) reason.Model { return &chatModel{chat} }
 
 type chatModel struct{ chat model.BaseChatModel }
@@ -93,7 +93,8 @@ func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err
 			calls := said.ToolCalls
 			said.Role, said.Content, said.ToolCalls = schema.Assistant, m.Text, nil
 			for i, c := range m.Calls {
-				call := schema.ToolCall{ID: c.ID, Type: "function", Function: schema.FunctionCall{Name: c.Name, Arguments: string(c.Inputs)}}
+				f := schema.FunctionCall{Name: c.Name, Arguments: string(c.Inputs)}
+				call := schema.ToolCall{ID: c.ID, Type: "function", Function: f}
 				if i < len(calls) {
 					call.Extra = calls[i].Extra
 				}
@@ -116,7 +117,8 @@ func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err
 		if err := json.Unmarshal([]byte(cmp.Or(string(t.Input), `{"type":"object"}`)), input); err != nil {
 			return nil, nil, malformed(fmt.Errorf("the schema of tool %s: %w", t.Name, err))
 		}
-		infos = append(infos, &schema.ToolInfo{Name: t.Name, Desc: t.Description, ParamsOneOf: schema.NewParamsOneOfByJSONSchema(input)})
+		params := schema.NewParamsOneOfByJSONSchema(input)
+		infos = append(infos, &schema.ToolInfo{Name: t.Name, Desc: t.Description, ParamsOneOf: params})
 	}
 	if infos != nil {
 		opts = append(opts, model.WithTools(infos))
@@ -151,7 +153,8 @@ func response(m *schema.Message) (*reason.Response, error) {
 	if meta := m.ResponseMeta; meta != nil {
 		out.Stop = cmp.Or(stops[strings.ToLower(meta.FinishReason)], meta.FinishReason)
 		if u := meta.Usage; u != nil {
-			out.Usage = &reason.Usage{Calls: 1, Input: u.PromptTokens, Cached: u.PromptTokenDetails.CachedTokens, Output: u.CompletionTokens}
+			out.Usage = &reason.Usage{Calls: 1, Input: u.PromptTokens, Output: u.CompletionTokens}
+			out.Usage.Cached = u.PromptTokenDetails.CachedTokens
 		}
 	}
 	if out.Text == "" && len(m.ToolCalls) == 0 && out.Stop == "" {
@@ -161,7 +164,8 @@ func response(m *schema.Message) (*reason.Response, error) {
 		return out, nil
 	}
 	for _, c := range m.ToolCalls {
-		out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)})
+		inputs := json.RawMessage(c.Function.Arguments)
+		out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name, Inputs: inputs})
 	}
 	kept := *m // what the provider wants back of it lies in ReasoningContent and Extra
 	kept.ResponseMeta, kept.AssistantGenMultiContent, kept.Content = nil, nil, ""
@@ -170,8 +174,7 @@ func response(m *schema.Message) (*reason.Response, error) {
 	return out, err
 }
 
-// Tool returns an eino tool as one of [tools.New]. What it may do unasked is set in the Tool's fields: Irreversible,
-// Mode, AskAbove.
+// Tool returns an eino tool as one of [tools.New]. Set its Irreversible, Mode and AskAbove.
 func Tool(ctx context.Context, t tool.InvokableTool) (tools.Tool, error) {
 	info, err := t.Info(ctx)
 	if err != nil {

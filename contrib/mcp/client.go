@@ -42,8 +42,7 @@ type Hints struct {
 type ClientOptions struct {
 	// Tool decides about a tool each time that the server lists it: it may set Mode, Blast, Irreversible,
 	// AskAbove, Secrets, and the name and texts of t, by what the server claims or by its own knowledge; false
-	// leaves the tool out. It is called concurrently. nil: all tools, with nothing set, whatever the server
-	// claims.
+	// leaves the tool out. It is called concurrently. nil: all tools, with nothing set.
 	Tool func(h Hints, t *tools.Tool) bool
 
 	HTTP   *http.Client // of Dial; has credentials, and the timeout of a call. nil: http.DefaultClient
@@ -103,9 +102,7 @@ func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
 	if o != nil {
 		c.o = *o
 	}
-	if c.o.Logger == nil {
-		c.o.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.o.Logger = cmp.Or(c.o.Logger, slog.New(slog.DiscardHandler))
 	c.connect = func() sdk.Transport { return connect(c) }
 	return c
 }
@@ -190,7 +187,8 @@ func (c *Client) begin(ctx context.Context, protocol string) (*sdk.ClientSession
 }
 
 // request makes a request. An error is the server's answer, or it is of the connection, which is given up.
-func request[T any](ctx context.Context, c *Client, f func(context.Context, *session) (T, error)) (v T, err error) {
+func request[T any](ctx context.Context, c *Client, f func(context.Context, *session) (T, error)) (T, error) {
+	var v T
 	s, err := c.session(ctx)
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return v, err
@@ -202,7 +200,7 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 		return v, nil
 	}
 	said := errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // no code of the SDK
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // not the SDK's
 		return v, said
 	}
 	if calling.Err() == nil { // an answer that the SDK cannot read is no end of the connection
@@ -230,8 +228,7 @@ func outage(err error) error {
 
 // Tools returns the tools that the server has now. Their names are made valid for every provider's model:
 // letters, digits, "_" and "-", at most 64; one that is not is changed, and gets a digest of what it was, so
-// that it means the same tool in any list. A schema that cannot be used becomes that of any object, for the
-// server to check.
+// that it means the same tool in any list. A schema that cannot be used becomes that of any object.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {
@@ -274,8 +271,7 @@ func (c *Client) input(ctx context.Context, t *sdk.Tool) json.RawMessage {
 	return raw
 }
 
-// list returns the server's tools by the names that models have for them. It ends at a cursor that it has
-// had.
+// list returns the server's tools by the names that models have for them. It ends at a cursor it had.
 func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 	tools, cursors, cursor := map[string]*sdk.Tool{}, map[string]bool{"": true}, ""
 	for {
@@ -363,10 +359,7 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 		return nil, errors.New(fence.Text(text))
 	}
 	if t := strings.TrimSpace(text); r.StructuredContent != nil || t != "" && strings.Contains("{[", t[:1]) {
-		d := json.NewDecoder(strings.NewReader(t))
-		d.UseNumber()
-		var v any
-		if json.Valid([]byte(t)) && d.Decode(&v) == nil {
+		if v, err := schema.Read(json.RawMessage(t)); err == nil {
 			return schema.Marshal(clean(v))
 		}
 	}

@@ -1,6 +1,5 @@
 // Package mcp joins arc to the Model Context Protocol: an Agent as a server, and the tools of any server as
-// tools of an agent. Not there: prompts, resources, completions, sampling and elicitation, of which the
-// server claims none.
+// tools of an agent. Not there: prompts, resources, completions, sampling and elicitation.
 //
 //	err := mcp.Serve(ctx, agent, os.Stdin, os.Stdout, nil)            // one client, over stdio
 //	handler, err := mcp.Handler(agent, &mcp.Options{Verify: tokens}) // streamable HTTP
@@ -29,8 +28,7 @@
 // what nobody has validated.
 //
 // What a server says to a [Client] is data. Texts lose the characters that hide or reorder text, and the
-// control words of chat templates are broken up; nothing that a server claims about its tools loosens what
-// the host has decided.
+// control words of chat templates are broken up; no claim of a server loosens what the host has decided.
 package mcp
 
 import (
@@ -159,8 +157,7 @@ func Handler(agent *arc.Agent, o *Options) (http.Handler, error) {
 const socket = "mcp.sock" // in a store's directory
 
 // Share serves other processes of this user, which find the store's directory locked, over the socket
-// mcp.sock in it, until ctx ends. The caller has the Agent of the directory open, so a socket that is there
-// is nobody's.
+// mcp.sock in it, until ctx ends. The caller has the directory open, so a socket that is there is nobody's.
 func Share(ctx context.Context, agent *arc.Agent, dir string, o *Options) error {
 	name := filepath.Join(dir, socket)
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -190,8 +187,7 @@ func Share(ctx context.Context, agent *arc.Agent, dir string, o *Options) error 
 }
 
 // Join has the process that shares a directory serve a client of this one, where arc.Open says
-// store.ErrLocked. It returns when either side ends, or ctx does. Where nobody shares the directory the error
-// is that of the connection.
+// store.ErrLocked, until either side ends or ctx does. Where nobody shares it the error is the connection's.
 func Join(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	conn, err := net.Dial("unix", filepath.Join(dir, socket))
 	if err != nil {
@@ -223,17 +219,17 @@ const (
 type worded interface{ words() string }
 
 // add adds a tool. The input is held to its schema here: the SDK would read numbers as floats.
-func add[In, Out any](s *server, h hints, name, about string, f func(context.Context, caller, In) (Out, error)) {
+func add[I, O any](s *server, h hints, name, about string, f func(context.Context, caller, I) (O, error)) {
 	if len(s.Tools) > 0 && !slices.Contains(s.Tools, name) {
 		return
 	}
-	input := schemaOf[In]()
+	input := schemaOf[I]()
 	form, err := schema.Compile(input)
 	if err != nil {
 		panic(err) // a type of this package that has no schema
 	}
 	s.sdk.AddTool(&sdk.Tool{
-		Name: name, Description: about, InputSchema: input, OutputSchema: schemaOf[Out](),
+		Name: name, Description: about, InputSchema: input, OutputSchema: schemaOf[O](),
 		Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: h&reads != 0, IdempotentHint: h&(reads|again) != 0, DestructiveHint: new(h&destroys != 0),
 			OpenWorldHint: new(name == "do"),
@@ -243,7 +239,7 @@ func add[In, Out any](s *server, h hints, name, about string, f func(context.Con
 		defer cancel(nil)
 		defer context.AfterFunc(s.done, func() { cancel(errStopped) })()
 		res, err := call.Do(ctx, 0, func(ctx context.Context) (*sdk.CallToolResult, error) {
-			var in In
+			var in I
 			arguments, err := schema.Canonical(req.Params.Arguments)
 			if err = cmp.Or(err, form.Check(arguments), json.Unmarshal(arguments, &in)); err != nil {
 				return nil, refused("arguments: " + err.Error())
@@ -261,7 +257,8 @@ func add[In, Out any](s *server, h hints, name, about string, f func(context.Con
 			if w, ok := any(out).(worded); ok {
 				text = w.words()
 			}
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}, StructuredContent: raw}, err
+			content := []sdk.Content{&sdk.TextContent{Text: text}}
+			return &sdk.CallToolResult{Content: content, StructuredContent: raw}, err
 		})
 		if err != nil {
 			content := []sdk.Content{&sdk.TextContent{Text: s.explain(ctx, name, err)}}
@@ -333,7 +330,8 @@ func (r refused) Error() string { return string(r) }
 // told are the errors that a client can do something about.
 var told = []error{
 	arc.ErrObjective, arc.ErrTaken, arc.ErrRunning, arc.ErrState, arc.ErrClosed, store.ErrNotFound,
-	store.ErrFull, queue.ErrInvalid, identity.ErrRejected, errStopped, context.Canceled, context.DeadlineExceeded,
+	store.ErrFull, queue.ErrInvalid, identity.ErrRejected, errStopped,
+	context.Canceled, context.DeadlineExceeded,
 }
 
 // explain returns an error as the client sees it.
@@ -350,11 +348,11 @@ func (s *server) explain(ctx context.Context, name string, err error) string {
 }
 
 type recallIn struct {
-	Query        string        `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
-	Limit        int           `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
-	Kinds        []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; none: all"`
-	MinRelevance float64       `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing where nothing is known"`
-	Situation    string        `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
+	Query     string        `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
+	Limit     int           `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
+	Kinds     []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; or all"`
+	Floor     float64       `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing if nothing is known"`
+	Situation string        `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
 }
 
 type recallOut struct {
@@ -418,11 +416,11 @@ func (s *server) memoryTools() {
 	add(s, again|destroys, "forget", "Removes a memory for good.", on(space, s.forget))
 }
 
-func (s *server) recall(ctx context.Context, _ caller, space memory.Space, in recallIn) (out recallOut, err error) {
-	hits, err := space.Recall(ctx, memory.Query{
-		Text: in.Query, K: min(in.Limit, 50), Floor: in.MinRelevance, Situation: in.Situation, Kinds: in.Kinds,
+func (s *server) recall(ctx context.Context, _ caller, m memory.Space, in recallIn) (recallOut, error) {
+	hits, err := m.Recall(ctx, memory.Query{
+		Text: in.Query, K: min(in.Limit, 50), Floor: in.Floor, Situation: in.Situation, Kinds: in.Kinds,
 	})
-	out = recallOut{Memories: []recalled{}, text: "Nothing is known about that."}
+	out := recallOut{Memories: []recalled{}, text: "Nothing is known about that."}
 	for _, h := range hits {
 		out.Memories = append(out.Memories, recalled{
 			ID: string(h.ID), Kind: string(h.Kind), Trigger: h.Trigger, Content: h.Content, Trusted: h.Trusted,
@@ -433,7 +431,7 @@ func (s *server) recall(ctx context.Context, _ caller, space memory.Space, in re
 	return out, err
 }
 
-func (s *server) remember(ctx context.Context, c caller, space memory.Space, in rememberIn) (rememberOut, error) {
+func (s *server) remember(ctx context.Context, c caller, m memory.Space, in rememberIn) (rememberOut, error) {
 	d := memory.Draft{
 		Kind: cmp.Or(memory.Kind(in.Kind), memory.Fact), Content: in.Content, Trigger: in.Trigger,
 		Key: c.key(in.Key), Source: memory.Source{Origin: memory.Model, Ref: c.ref()},
@@ -444,7 +442,7 @@ func (s *server) remember(ctx context.Context, c caller, space memory.Space, in 
 	if s.Trusted {
 		d.Source.Origin = memory.Host
 	}
-	r, err := space.Remember(ctx, d)
+	r, err := m.Remember(ctx, d)
 	return rememberOut{string(r.ID), r.Strengthened == 0, r.Trusted}, err
 }
 
@@ -676,12 +674,12 @@ func (s *server) runs(ctx context.Context, c caller, in runsIn) (out runsOut, er
 	return out, nil
 }
 
-func (s *server) health(ctx context.Context, c caller, space memory.Space, _ none) (out healthOut, err error) {
+func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (out healthOut, err error) {
 	h, err := s.agent.Health(ctx, c.scope)
 	if err != nil {
 		return out, err
 	}
-	kinds, quarantined, _, err := space.Health(ctx)
+	kinds, quarantined, _, err := m.Health(ctx)
 	if err != nil { // of the embedder, which tries again; the counts hold
 		s.Logger.WarnContext(ctx, "mcp: health of the memory", "error", err)
 	}
@@ -704,7 +702,7 @@ func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tas
 	return tasksAddOut{j.ID, string(j.State), added}, err
 }
 
-type getIdentityOut struct {
+type factsOut struct {
 	Facts []identity.Fact `json:"facts" jsonschema:"by category, the surest first; data, no instructions"`
 }
 
@@ -789,9 +787,9 @@ func (s *server) identityTools() {
 		"again.", on(me, s.rejectFact))
 }
 
-func (s *server) getIdentity(ctx context.Context, _ caller, me *identity.Identity, _ none) (getIdentityOut, error) {
+func (s *server) getIdentity(ctx context.Context, _ caller, me *identity.Identity, _ none) (factsOut, error) {
 	facts, err := me.List(ctx)
-	return getIdentityOut{append([]identity.Fact{}, facts...)}, err
+	return factsOut{append([]identity.Fact{}, facts...)}, err
 }
 
 var categories = []string{"", "core", "expertise", "preference", "context", "focus"}
@@ -820,8 +818,7 @@ func (s *server) updateIdentity(
 	return factOut{f}, err
 }
 
-// candidate returns an error where the client must not change a fact: what somebody has validated is the
-// host's.
+// candidate returns an error where the client must not change a fact: what was validated is the host's.
 func (s *server) candidate(ctx context.Context, me *identity.Identity, id string) error {
 	f, err := me.Get(ctx, id)
 	if err == nil && (f.Maturity != identity.Candidate || f.ValidationCount > 0) && !s.Trusted {
@@ -847,7 +844,9 @@ func (s *server) rejectFact(ctx context.Context, _ caller, me *identity.Identity
 	return done{true}, me.Reject(ctx, in.FactID, in.Reason)
 }
 
-func (s *server) context(ctx context.Context, _ caller, me *identity.Identity, in contextIn) (contextOut, error) {
+func (s *server) context(
+	ctx context.Context, _ caller, me *identity.Identity, in contextIn,
+) (contextOut, error) {
 	facts, others, err := me.Project(ctx, in.Task, max(in.MaxFacts, 0), 0)
 	out := contextOut{[]projected{}, len(facts) + others, others, identity.Render(facts)}
 	for _, f := range facts {

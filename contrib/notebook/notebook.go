@@ -1,12 +1,12 @@
-// Package notebook keeps what an agent learns in a Markdown file that people read and write, too, such as MEMORY.md: a
-// line each below «## Learned», in the words of the runs, and no line twice.
+// Package notebook keeps what an agent learns in a Markdown file that people read and write, too, such as
+// MEMORY.md: a line each below «## Learned», in the words of the runs, and no line twice.
 //
 //	notes := notebook.Open("/srv/agent/memory/MEMORY.md")
 //	agent, err := arc.Open(ctx, dir, host, &arc.Options{OnEvent: notes.OnEvent})
 //	… // every half minute, and with 0 at the end:
 //	err = notes.Write(ctx, agent, 3*time.Second)
 //
-// Nothing else of the file is changed, and a file that is not UTF-8 is refused. [Brief] tells a model of such files.
+// Nothing else of the file is changed, and a file that is not UTF-8 is refused. [Brief] is for prompts.
 package notebook
 
 import (
@@ -56,15 +56,14 @@ func (n *Notebook) OnEvent(scope memory.Scope, run string, e arc.Event) {
 	}
 }
 
-// Write appends what was kept since. A file that somebody has changed within the time idle is left for the next time,
-// since a person may have it open.
+// Write appends what was kept since, unless somebody changed the file within idle: they may have it open.
 func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.noted) == 0 {
 		return nil
 	}
-	if info, err := os.Stat(n.path); err == nil && info.ModTime() != n.wrote && time.Since(info.ModTime()) < idle {
+	if f, err := os.Stat(n.path); err == nil && f.ModTime() != n.wrote && time.Since(f.ModTime()) < idle {
 		return nil
 	}
 	text, err := Read(n.path)
@@ -106,7 +105,7 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 func (one note) line(ctx context.Context, a *arc.Agent) string {
 	r, err := a.In(one.scope).Report(ctx, one.run)
 	switch {
-	case err != nil, r.Cause == arc.Refused: // a wrong key, an empty account, a person's no: nothing about the work
+	case err != nil, r.Cause == arc.Refused: // a wrong key, an empty account, a person's no
 		return ""
 	case one.event.Kind == "blocked":
 		return "[FLAG] " + cut(r.Objective, 100) + ": " + cut(string(r.Cause)+": "+r.Text, 200)
@@ -128,8 +127,8 @@ func cut(text string, most int) string {
 	return line
 }
 
-// Commit commits the file to its git repository where it has changed. With a time it does so only where its last commit
-// is before that; a file that nobody has committed yet is left alone then.
+// Commit commits the file to its git repository where it has changed. With a time it does so only where its
+// last commit is before that; a file that nobody has committed yet is left alone then.
 func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append(args, "--", filepath.Base(n.path))...)
@@ -165,8 +164,8 @@ func Read(path string) (string, error) {
 	return string(data), err
 }
 
-// Brief is what a model is told of files of a folder, as far as they exist: each below its name, up to a bound of
-// tokens, of three bytes each. What does not fit, or cannot be read, is left out, said so in the text, and an error.
+// Brief is what a model is told of files of a folder, as far as they exist: each below its name, up to a
+// bound of tokens, of three bytes each. What does not fit, or cannot be read, is left out, and an error.
 func Brief(dir string, tokens int, files ...string) (text string, err error) {
 	left := 3 * tokens
 	var b strings.Builder

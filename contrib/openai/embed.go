@@ -12,8 +12,8 @@ import (
 // Embedder is a memory.Embedder at an endpoint. It may be used concurrently.
 type Embedder struct{ model *Model }
 
-// NewEmbedder returns the embedding model of that name, without asking the endpoint for anything. Of the Options,
-// URL, Key, KeyEnv and Client count; "/embeddings" is added to the URL.
+// NewEmbedder returns the embedding model of that name, without asking the endpoint for anything. Of the
+// Options, URL, Key, KeyEnv and Client count; "/embeddings" is added to the URL.
 func NewEmbedder(name string, o *Options) *Embedder { return &Embedder{New(name, o)} }
 
 // Model is the name.
@@ -43,7 +43,8 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	}
 	for i, v := range vectors {
 		if len(v) == 0 {
-			return nil, &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("openai: embeddings: none of text %d of %d", i+1, len(texts))}
+			none := fmt.Errorf("openai: embeddings: none of text %d of %d", i+1, len(texts))
+			return nil, &reason.Error{Class: reason.Invalid, Err: none}
 		}
 	}
 	return vectors, nil

@@ -1,11 +1,11 @@
-// Package openai is the [reason.Model] for OpenAI's chat completions and every endpoint that speaks them: vLLM,
-// llama.cpp, Ollama, OpenRouter, Gemini, Mistral, DeepSeek and others.
+// Package openai is the [reason.Model] for OpenAI's chat completions and every endpoint that speaks them:
+// vLLM, llama.cpp, Ollama, OpenRouter, Gemini, Mistral, DeepSeek and others.
 //
 //	m := openai.New("qwen3", &openai.Options{URL: "http://localhost:11434/v1"})
 //
 // It needs net/http and nothing else. Content comes as text or as parts; thoughts that the endpoint marks
-// (reasoning_content, a part of another type than text) are not in the text, and what it wants back of them with the
-// results of tools is in Response.Opaque. A call is one request: who calls waits and tries again.
+// (reasoning_content, a part of another type than text) are not in the text, and what it wants back of them
+// with the results of tools is in Response.Opaque. A call is one request: who calls waits and tries again.
 package openai
 
 import (
@@ -115,7 +115,8 @@ func (m *Model) body(r *reason.Request) object {
 	case len(r.Schema) > 0 && m.o.Words:
 		system += "\n\nAnswer with one JSON object of this JSON Schema, and nothing else:\n" + string(r.Schema)
 	case len(r.Schema) > 0:
-		b["response_format"] = object{"type": "json_schema", "json_schema": object{"name": "answer", "schema": r.Schema}}
+		schema := object{"name": "answer", "schema": r.Schema}
+		b["response_format"] = object{"type": "json_schema", "json_schema": schema}
 	}
 	messages := make([]object, 0, len(r.Messages)+1)
 	if system != "" {
@@ -172,7 +173,8 @@ func message(m *reason.Message) object {
 	out["role"], out["content"] = "assistant", m.Text
 	var calls []object
 	for i, c := range m.Calls {
-		call := object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": string(c.Inputs)}}
+		f := object{"name": c.Name, "arguments": string(c.Inputs)}
+		call := object{"id": c.ID, "type": "function", "function": f}
 		if i < len(kept.Calls) && len(kept.Calls[i]) > 0 && string(kept.Calls[i]) != "null" {
 			call["extra_content"] = kept.Calls[i]
 		}
@@ -305,11 +307,12 @@ func (a *answer) add(data []byte) error {
 		return a.malformed(reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data))
 	}
 	// No prompt is empty: an endpoint that says so does not count.
-	if u := c.Usage; u != nil && u.CompletionTokens >= 0 && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
+	u := c.Usage
+	if u != nil && u.CompletionTokens >= 0 && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
 		// Where thoughts are no part of the completion, as with xAI and Gemini, they are of the total.
 		a.usage = &reason.Usage{
-			Calls: 1, Input: u.PromptTokens, Output: max(u.CompletionTokens, u.TotalTokens-u.PromptTokens), CostUSD: u.Cost,
-			Cached: cmp.Or(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
+			Calls: 1, Input: u.PromptTokens, Output: max(u.CompletionTokens, u.TotalTokens-u.PromptTokens),
+			CostUSD: u.Cost, Cached: cmp.Or(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
 		}
 	}
 	if len(c.Choices) == 0 {
@@ -345,8 +348,7 @@ func (a *answer) add(data []byte) error {
 	return nil
 }
 
-// call returns the call that a piece belongs to. Some endpoints give every call the same index; an id is not given
-// twice.
+// call returns the call that a piece belongs to. Some endpoints give every call one index; no id comes twice.
 func (a *answer) call(index int, id string) *call {
 	for i := len(a.calls) - 1; i >= 0; i-- {
 		if c := &a.calls[i]; c.index == index && (id == "" || id == c.id) {
@@ -381,7 +383,8 @@ var stops = map[string]string{
 // response is the answer when all has come.
 func (a *answer) response() (*reason.Response, error) {
 	if a.finish == "" && a.text.Len()+a.refusal.Len()+len(a.calls) == 0 {
-		return nil, &reason.Error{Class: reason.Invalid, Usage: a.usage, Err: errors.New("the endpoint's answer is empty")}
+		empty := errors.New("the endpoint's answer is empty")
+		return nil, &reason.Error{Class: reason.Invalid, Usage: a.usage, Err: empty}
 	}
 	out := &reason.Response{Text: a.text.String(), Usage: a.usage, Stop: cmp.Or(stops[a.finish], a.finish)}
 	if a.refusal.Len() > 0 {

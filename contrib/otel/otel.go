@@ -10,8 +10,7 @@
 //
 // It takes nothing from OpenTelemetry's globals. The host brings the SDK with an exporter, and shuts that
 // down after the Agent's Close. Names and attributes of calls of models follow the conventions for generative
-// AI, which are in development; those that begin with "arc." are this package's. No span and no measurement
-// has a text of a run.
+// AI, which are in development; those that begin with "arc." are this package's. None has a text of a run.
 package otel
 
 import (
@@ -71,21 +70,18 @@ func classOf(err error) string {
 }
 
 // Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with
-// their kind as an attribute and, of attempts and what came of them, the worker. Scopes and runs are no
-// attributes: there may be too many.
+// their kind as an attribute and, of attempts and what came of them, the worker. Scopes and runs are none.
 func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
-	count, err := mp.Meter(library).Int64Counter("arc.events",
+	// An instrument beside an error is one that does nothing.
+	count, _ := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
-	if err != nil {
-		return func(memory.Scope, string, arc.Event) {}
-	}
 	return func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live {
 			return
 		}
 		attrs := []attribute.KeyValue{attribute.String("arc.event", e.Kind)}
 		switch e.Kind {
-		case "attempt", "failed", "delivered", "tool", "calling":
+		case "attempt", "failed", "delivered", "tool":
 			if e.Name != "" {
 				attrs = append(attrs, attribute.String("gen_ai.tool.name", e.Name))
 			}
@@ -95,8 +91,7 @@ func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 }
 
 // Model returns m with a span "chat NAME" around each call, and with gen_ai.client.token.usage and
-// gen_ai.client.operation.duration measured. provider is its name in the conventions, as "openai" or
-// "anthropic".
+// gen_ai.client.operation.duration measured. provider is its name in the conventions, e.g. "openai".
 func Model(
 	m reason.Model, provider, name string, tp trace.TracerProvider, mp metric.MeterProvider,
 ) reason.Model {
@@ -106,7 +101,6 @@ func Model(
 		attribute.String("gen_ai.provider.name", provider),
 		attribute.String("gen_ai.request.model", name),
 	}}
-	// An instrument beside an error is one that does nothing.
 	t.tokens, _ = meter.Int64Histogram("gen_ai.client.token.usage", metric.WithUnit("{token}"),
 		metric.WithExplicitBucketBoundaries(1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576))
 	t.seconds, _ = meter.Float64Histogram("gen_ai.client.operation.duration", metric.WithUnit("s"),

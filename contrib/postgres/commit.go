@@ -194,8 +194,7 @@ type Tx interface {
 }
 
 // InTx returns the store within a transaction of the host, in the same database and at the level read
-// committed: what is committed to it takes place with the transaction, as where a job is enqueued with the
-// order that it is for.
+// committed: what is committed to it takes place with the transaction, as of a job with its order.
 //
 //	q, err := queue.Open(ctx, store.NewGroup(store.Sub(st.InTx(tx), store.Scope("acme").TenantPrefix())), nil)
 //	_, _, err = q.Add(ctx, queue.Draft{Subject: "ship order 7"})

@@ -1,5 +1,4 @@
-// Package postgres keeps a [store.Store] in a PostgreSQL database, for agents in several processes; see
-// [Open].
+// Package postgres keeps a [store.Store] in a PostgreSQL database, for several processes; see [Open].
 //
 //	st, err := postgres.Open(ctx, "postgres://arc@db.internal/arc", nil)
 //	if err != nil {
@@ -18,16 +17,13 @@
 // connections are closed, and new ones lead to the server of the connection string that takes writes. Where a
 // connection ends while a commit is under way, the outcome is unknown, and the error says so; it may still
 // take place a little later. What a server has acknowledged and loses in a failover is lost: set
-// synchronous_standby_names so that it is not. A commit overrides synchronous_commit = off, but not fsync =
-// off.
+// synchronous_standby_names so that it is not. A commit overrides synchronous_commit, not fsync.
 //
 // It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a
-// session. Without a pooler, default_query_exec_mode=cache_statement in the connection string makes commits
-// faster.
+// session. Without a pooler, default_query_exec_mode=cache_statement makes commits faster.
 //
 // Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do
-// not compress to 2,600 bytes, which no index of PostgreSQL can hold and which are refused with a
-// [store.LimitError].
+// not compress to 2,600 bytes, which no index of PostgreSQL holds: a [store.LimitError].
 package postgres
 
 import (
@@ -88,8 +84,7 @@ var _, _ = store.Changer((*Store)(nil)), store.Compacter((*Store)(nil))
 // several servers, and makes the schema or brings it to the newest version. The size of the pool is
 // pool_max_conns of the string; each scan over more than a page has one more connection.
 //
-// Its errors are [store.ErrForeign] where the schema holds something else, [store.ErrNewer], and
-// PostgreSQL's.
+// Its errors are [store.ErrForeign] where the schema is another's, [store.ErrNewer], and PostgreSQL's.
 func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	s := &Store{opts: *cmp.Or(o, new(Options)), lead: make(chan struct{}, 1), closing: make(chan struct{})}
 	s.opts.Schema = cmp.Or(s.opts.Schema, "arc")
@@ -154,8 +149,7 @@ func (q *statements) fill(schema string) {
 	q.vacuum = in(`VACUUM {{schema}}.arc_entries`)
 }
 
-// migrate makes the schema, or brings it to the newest version. Where it is there, no right to create is
-// needed.
+// migrate makes the schema, or brings it to the newest version. Only that needs a right to create.
 func (s *Store) migrate(ctx context.Context) error {
 	version, err := s.version(ctx, s.pool)
 	if err != nil || version == len(migrations) {
@@ -205,8 +199,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for the calls under way, which are not tried again, and closes all connections. It is
-// idempotent.
+// Close waits for the calls under way, without further tries, and closes all connections. It is idempotent.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.mu.Lock()
@@ -236,8 +229,7 @@ func (s *Store) purging() {
 	}
 }
 
-// purge removes the keys that were deleted longer ago than keep, a part at a time so that no commit waits for
-// long.
+// purge removes the keys that were deleted longer ago than keep, in parts, so that no commit waits for long.
 func (s *Store) purge(ctx context.Context, keep time.Duration) (err error) {
 	for n := 1; n > 0 && err == nil; {
 		err = s.pool.QueryRow(ctx, s.sql.purge, keep.Seconds()).Scan(&n)

@@ -1,11 +1,11 @@
-// Package skills keeps the plans that a learn.Layer has learned as files that a person reads, edits and retires: each as
-// DIR/NAME/SKILL.md, the form that coding agents read skills in.
+// Package skills keeps the plans that a learn.Layer has learned as files that a person reads, edits and
+// retires: each as DIR/NAME/SKILL.md, the form that coding agents read skills in.
 //
 //	changed, err := skills.Read(ctx, layer, "acme", dir) // what a person has changed since
 //	…
 //	written, err := skills.Write(ctx, layer, "acme", dir)
 //
-// A file has what the plan is for, its calls with {name} for parameters, and its evidence in the front matter:
+// A file has what the plan is for, its calls with {name} for parameters, and its evidence:
 //
 //	---
 //	name: small-refund-refund-order-payments-refund-5f1c2a
@@ -17,11 +17,11 @@
 //	  wrote: "…"
 //	---
 //
-// plan and wrote tell which plan it is, and whether a person has changed the calls. One directory is for one scope.
+// plan and wrote tell which plan it is, and whether a person has changed the calls. One directory is for one
+// scope.
 package skills
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -44,9 +44,9 @@ type step struct {
 	Inputs json.RawMessage `json:"inputs,omitempty"`
 }
 
-// Write writes each plan of a scope that fires, and returns how many files it wrote. In a Lessons scope those are also
-// the plans that fire for the scopes below it. A file that a person has changed stays as it is until [Read] has read
-// it; a file that is missing is written again.
+// Write writes each plan of a scope that fires, and returns how many files it wrote. In a Lessons scope those
+// are also the plans that fire for the scopes below it. A file that a person has changed stays as it is until
+// [Read] has read it; a file that is missing is written again.
 func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (written int, err error) {
 	there := make(map[string]reason.Skill)
 	found, _ := reason.LoadSkills(os.DirFS(dir)) // what cannot be read stays as it is
@@ -70,7 +70,13 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return written, fmt.Errorf("skills: %w", err)
 		}
-		err = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path+".new", []byte(text), 0o644), os.Rename(path+".new", path))
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = os.WriteFile(path+".new", []byte(text), 0o644)
+		}
+		if err == nil { // else a disk that is full would leave half a file
+			err = os.Rename(path+".new", path)
+		}
 		if err != nil {
 			return written, fmt.Errorf("skills: %w", err)
 		}
@@ -79,9 +85,9 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 	return written, nil
 }
 
-// Read takes up what a person has changed in the files of [Write], and returns how many plans that concerns: calls that
-// were changed, and retired: true, see learn.Layer.Edit. A file that cannot be read is left out, and an error at the end;
-// one that somebody else has written is left out.
+// Read takes up what a person has changed in the files of [Write], and returns how many plans that concerns:
+// calls that were changed, and retired: true, see learn.Layer.Edit. A file that cannot be read is left out,
+// and an error at the end; one that somebody else has written is left out.
 func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (edited int, err error) {
 	found, err := reason.LoadSkills(os.DirFS(dir))
 	errs := []error{err}
@@ -131,7 +137,8 @@ func file(s reason.Suggestion) (name, text string) {
 	what := strings.ReplaceAll(strings.Join(strings.Fields(s.Name), " "), "```", "'''")
 	short := []rune("Use for: " + what)
 	description, _ := json.Marshal(string(short[:min(len(short), 250)])) // a string is JSON
-	return name, fmt.Sprintf("---\nname: %s\ndescription: %s\nretired: false\nmetadata:\n  delivered: %d\n  plan: %q\n  wrote: %q\n---\n\n"+
+	return name, fmt.Sprintf("---\nname: %s\ndescription: %s\nretired: false\n"+
+		"metadata:\n  delivered: %d\n  plan: %q\n  wrote: %q\n---\n\n"+
 		"# When\n\n%s\n\n# Calls\n\nEach {name} stands for a value of the case.\n\n```json\n%s\n```\n",
 		name, description, s.Delivered, s.ID, digest(string(calls)), what, calls)
 }

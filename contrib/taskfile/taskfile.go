@@ -1,5 +1,5 @@
-// Package taskfile has jobs of a queue as people and programs write them: templates, which are Markdown with the job in
-// the front matter, and sensors, which are programs that look at something and print the jobs that follow.
+// Package taskfile has jobs of a queue as people and programs write them: templates, which are Markdown with
+// the job in the front matter, and sensors, which are programs that look, and print jobs.
 //
 //	draft, err := taskfile.Template("templates/report.md")
 //	job, _, err := jobs.Add(ctx, draft)
@@ -8,8 +8,8 @@
 //		added, err := jobs.Sense(ctx, s.Name, s.Every, s.Look(workspace.Text))
 //	}
 //
-// A job is YAML or JSON of the fields subject, description, priority, skills, model, source, parent, key, cron, at,
-// max_retries and input, as queue.Draft has them; another field is an error.
+// A job is YAML or JSON of the fields subject, description, priority, skills, model, source, parent, key,
+// cron, at, max_retries and input, as queue.Draft has them; another field is an error.
 package taskfile
 
 import (
@@ -82,8 +82,8 @@ func Parse(data []byte) (out []queue.Draft, err error) {
 	return out, nil
 }
 
-// Template reads a job from a Markdown file: what its front matter does not say is the name of the file as Subject, and
-// the text below as Description. Its Template is the file's name without the extension.
+// Template reads a job from a Markdown file: what its front matter does not say is the name of the file as
+// Subject, and the text below as Description. Its Template is the file's name without the extension.
 func Template(path string) (queue.Draft, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -104,7 +104,8 @@ func Template(path string) (queue.Draft, error) {
 }
 
 func front(text string) (matter, body string) {
-	matter, body, ok := strings.Cut(strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "---\n"), "\n---\n")
+	lines := strings.ReplaceAll(text, "\r\n", "\n")
+	matter, body, ok := strings.Cut(strings.TrimPrefix(lines, "---\n"), "\n---\n")
 	if !ok {
 		return "", text
 	}
@@ -143,7 +144,7 @@ func Program(dir, name string) string {
 	files, _ := filepath.Glob(filepath.Join(dir, name+"*")) // a name that is no pattern has none
 	for _, f := range files {
 		base, _, _ := strings.Cut(filepath.Base(f), ".")
-		if info, err := os.Stat(f); err == nil && base == name && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		if info, err := os.Stat(f); err == nil && base == name && info.Mode().IsRegular() && info.Mode()&0o111 > 0 {
 			return f
 		}
 	}

@@ -1,8 +1,9 @@
-// Package workspace lets an agent work in a folder: tools for its files, a shell and other programs as tools, coding
-// agents such as Claude Code as workers, and a Source that finds the code an objective speaks of.
+// Package workspace lets an agent work in a folder: tools for its files, a shell and other programs as tools,
+// coding agents such as Claude Code as workers, and a Source that finds the code an objective speaks of.
 //
-//	w := &workspace.Workspace{Dir: worktree.Dir, Keep: []string{".git", "arc.yaml"}} // or Dir: workspace.In("/srv/site")
-//	edit := act.Worker{Name: "edit", Executor: tools.New(model, nil, append(w.Files(), w.Shell())...), Gates: gates}
+//	w := &workspace.Workspace{Dir: worktree.Dir, Keep: []string{".git"}} // or Dir: workspace.In("/srv/site")
+//	all := append(w.Files(), w.Shell())
+//	edit := act.Worker{Name: "edit", Executor: tools.New(model, nil, all...), Gates: gates}
 //	host := arc.Host{Workers: []act.Worker{edit}, Sources: []reason.Source{w.Search}}
 //
 // Tools for files reach nothing outside the folder, by links neither. Programs do what their user may.
@@ -35,8 +36,8 @@ type Workspace struct {
 	// Dir is the folder that a call works in, such as worktree.Dir.
 	Dir func(ctx context.Context) string
 
-	// Env is all of the environment of programs, as NAME=value; nil: that of the process. Leave out what a model must not
-	// read, such as the keys of providers.
+	// Env is all of the environment of programs, as NAME=value; nil: that of the process. Leave out what a model
+	// must not read, such as the keys of providers.
 	Env func() []string
 
 	// Keep are files and folders at the top of the folder that write_file refuses to change.
@@ -54,13 +55,13 @@ func (w *Workspace) Argv(ctx context.Context, argv ...string) []string {
 	return argv
 }
 
-// Run runs a program in the folder, without a shell, and returns what it printed: JSON, or else a JSON string. Each line
-// of its error output is an event of the attempt, and stands in the error of a program that fails.
+// Run runs a program in the folder, without a shell, and returns what it printed: JSON, or else a JSON
+// string. Each line of its error output is an event of the attempt, and of the error of one that fails.
 func (w *Workspace) Run(ctx context.Context, stdin []byte, argv ...string) (json.RawMessage, error) {
-	return w.run(ctx, nil, stdin, argv)
+	return w.run(ctx, stdin, nil, argv)
 }
 
-func (w *Workspace) run(ctx context.Context, env []string, stdin []byte, argv []string) (json.RawMessage, error) {
+func (w *Workspace) run(ctx context.Context, stdin []byte, env, argv []string) (json.RawMessage, error) {
 	argv = w.Argv(ctx, argv...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.WaitDelay, cmd.Env = w.Dir(ctx), bytes.NewReader(stdin), time.Second, os.Environ()
@@ -92,8 +93,8 @@ func (w *Workspace) Text(ctx context.Context, stdin []byte, argv ...string) (tex
 	return text, err
 }
 
-// Program returns t with a Call that runs a program, which gets the inputs as JSON on its standard input and the secrets
-// that t lists as variables of its environment.
+// Program returns t with a Call that runs a program, which gets the inputs as JSON on its standard input and
+// the secrets that t lists as variables of its environment.
 func (w *Workspace) Program(t tools.Tool, argv ...string) tools.Tool {
 	names := t.Secrets
 	t.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
@@ -101,14 +102,15 @@ func (w *Workspace) Program(t tools.Tool, argv ...string) tools.Tool {
 		for _, name := range names {
 			env = append(env, name+"="+act.Secret(ctx, name))
 		}
-		return w.run(ctx, env, inputs, argv)
+		return w.run(ctx, inputs, env, argv)
 	}
 	return t
 }
 
 // Shell is a tool that runs a command line with sh. It is Gated: a person allows each.
 func (w *Workspace) Shell() tools.Tool {
-	t := tools.Func("shell", "Runs a command line with sh, in the working folder.", func(ctx context.Context, in struct {
+	const about = "Runs a command line with sh, in the working folder."
+	t := tools.Func("shell", about, func(ctx context.Context, in struct {
 		Command string `json:"command"`
 	}) (json.RawMessage, error) {
 		return w.Run(ctx, nil, "sh", "-c", in.Command)
@@ -134,7 +136,7 @@ func (w *Workspace) Files() []tools.Tool {
 		})
 	}
 	return []tools.Tool{
-		tool("list_files", "Lists a folder; without a path the working one.", func(r *os.Root, in file) (string, error) {
+		tool("list_files", "Lists a folder, or the working one.", func(r *os.Root, in file) (string, error) {
 			entries, err := fs.ReadDir(r.FS(), cmp.Or(in.Path, "."))
 			var b strings.Builder
 			for _, e := range entries {
@@ -163,15 +165,15 @@ func (w *Workspace) Files() []tools.Tool {
 	}
 }
 
-// Search is a reason.Source: of the folder's git repository, the five files in which most of the objective's words of
-// four letters and more stand, each cut to its share of the tokens. Where there is no repository it finds nothing.
+// Search is a reason.Source: of the folder's git repository, the five files in which most of the objective's
+// words of four letters and more stand, each cut to its share of the tokens. It needs a repository.
 func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (out []string, err error) {
 	hits := map[string]int{}
 	for _, word := range slices.Compact(slices.Sorted(strings.FieldsSeq(strings.ToLower(objective)))) {
 		if word = strings.Trim(word, ".,:;!?()\"'`"); utf8.RuneCountInString(word) < 4 {
 			continue
 		}
-		found, _ := w.Text(ctx, nil, "git", "grep", "-liFI", "-e", word) // its exit code is 1 where it finds nothing
+		found, _ := w.Text(ctx, nil, "git", "grep", "-liFI", "-e", word) // its exit code is 1 where it finds none
 		for f := range strings.Lines(found) {
 			hits[strings.TrimSpace(f)]++
 		}
@@ -213,7 +215,8 @@ func CodingAgent(agent act.Executor) act.Executor {
 			return r, nil
 		}
 		u := answer.Usage
-		r.Usage = &reason.Usage{Calls: 1, Input: u.Input + u.Cached + u.New, Output: u.Output, Cached: u.Cached, CostUSD: answer.Cost}
+		r.Usage = &reason.Usage{Calls: 1, Input: u.Input + u.Cached + u.New, Output: u.Output, Cached: u.Cached}
+		r.Usage.CostUSD = answer.Cost
 		r.Text = answer.Result
 		if r.Output, err = json.Marshal(answer.Result); err == nil && answer.IsError {
 			err = &reason.Error{Usage: r.Usage, Err: errors.New(answer.Result)}

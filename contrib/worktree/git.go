@@ -17,8 +17,7 @@ import (
 // git is the git program in a folder.
 type git string
 
-// settings are those of each command, whatever is configured: no hook runs, nothing is signed, commits are
-// arc's.
+// settings are those of each command, whatever is configured: no hook, no signature, arc as the author.
 var settings = []string{
 	"-c", "core.hooksPath=" + os.DevNull, "-c", "commit.gpgSign=false", "-c", "gc.auto=0",
 	"-c", "maintenance.auto=false", "-c", "user.name=arc", "-c", "user.email=arc@localhost",
@@ -65,8 +64,7 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 }
 
 // forward moves the branch and the tree to a child of what is checked out. git refuses to where that would
-// overwrite what is not committed (but untracked files in a sparse checkout), or where somebody has moved the
-// branch.
+// overwrite what is not committed (but untracked files in a sparse checkout), or the branch has moved.
 func (g git) forward(ctx context.Context, to string) error {
 	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return errors.New("no branch is checked out")
@@ -87,8 +85,7 @@ func (g git) forward(ctx context.Context, to string) error {
 	return err
 }
 
-// GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It leaves out what the go
-// command does.
+// GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It skips what go does.
 func GoSyntax(ctx context.Context, dir string) error {
 	var errs []error
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

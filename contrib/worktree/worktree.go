@@ -28,8 +28,7 @@ type Options struct {
 	Restart func(ctx context.Context) error             // brings up what a reverted merge brought down
 }
 
-// Around is an [act.Around] that has attempts work in worktrees. They work side by side, and are merged one
-// after the other.
+// Around is an [act.Around] that has attempts work in worktrees. They are merged one after the other.
 type Around struct {
 	o     Options
 	repo  git
@@ -72,8 +71,7 @@ type job struct {
 	about  string // the first line of commit messages
 }
 
-// Around implements [act.Around]. An attempt whose work was not merged has failed, with where the work is as
-// the complaint.
+// Around implements [act.Around]. Work that is not merged has failed; the complaint says where it is.
 func (a *Around) Around(
 	ctx context.Context, c *act.Call, next func(context.Context) act.Attempt,
 ) act.Attempt {
