@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/reason/reasontest"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -1127,4 +1129,24 @@ func TestBudgetAfterAnAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.Spent, r.Cause)
 	require.Equal(t, 3.0, taken)
+}
+
+// What is no UTF-8, as a program's output may be, is mended where it comes in, and ends no run.
+func TestNoUTF8(t *testing.T) {
+	latin, tries := "caf\xe9", 0
+	gate := act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+		tries++
+		return act.Verdict{Pass: tries > 1, Complaint: latin}, nil
+	})
+	raw := tools.Tool{Worker: act.Worker{Name: "cat"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`"` + latin + `"`), nil
+	}}
+	model := reasontest.NewScript(reasontest.Call("cat", "{}"), reasontest.Say("a"), reasontest.Call("cat", "{}"), reasontest.Say("b"))
+	w := act.Worker{Name: "w", Gates: []act.Gate{gate}, Executor: tools.New(model, nil, raw)}
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	got := run(t, a, arc.Objective{Text: latin})
+	require.Equal(t, arc.Delivered, got.Status, got.Text)
+	require.Equal(t, "caf\ufffd", got.Failed[0].Complaint)
+	require.Equal(t, "caf\ufffd", model.Requests()[1].Messages[2].Text)
+	require.True(t, utf8.ValidString(got.Objective+strings.Join(*story, "")))
 }

@@ -253,7 +253,7 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 
 // end commits how an irreversible action has ended, and returns err.
 func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
-	state := stepNew
+	state := map[bool]string{true: stepBegun, false: stepNew}[a.open]
 	switch {
 	case err == nil:
 		return a.put(ctx, stepDone, value)
@@ -261,9 +261,6 @@ func (a *action) end(ctx context.Context, value json.RawMessage, err error) erro
 		a.begun-- // it goes on with the approval that it has
 	case a.open || unclear(err):
 		return err // it stays begun
-	}
-	if a.open {
-		state = stepBegun
 	}
 	return errors.Join(err, a.put(ctx, state, nil))
 }

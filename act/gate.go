@@ -54,7 +54,9 @@ func verdict(ctx context.Context, s *scene, c *Call, r Result) (v Verdict, took 
 			if named, ok := g.(fmt.Stringer); ok {
 				name = fence.Clip(named.String(), maxShown)
 			}
-			return g.Verify(ctx, c, &seen)
+			v, err := g.Verify(ctx, c, &seen)
+			v.Complaint = strings.ToValidUTF8(v.Complaint, "\uFFFD") // it may be what a program has printed
+			return v, err
 		})
 		took = took.Add(v.usage)
 		if v.Gate = strings.TrimPrefix(name, "*"); err != nil {

@@ -69,10 +69,10 @@ func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
 }
 
 // Prose returns text without declared values, tokens of issuers, values given to names such as password or api_key,
-// credentials in Authorization and Cookie headers and before the @ of a URL or DSN, and private keys.
+// credentials in Authorization and Cookie headers and before the @ of a URL or DSN, and private keys; as UTF-8.
 func (s *Sanitizer) Prose(text string) (clean string) {
 	its := s.copy()
-	clean = its.clean(text, true)
+	clean = its.clean(strings.ToValidUTF8(text, "\uFFFD"), true)
 	if its.o.Find == nil {
 		return clean
 	}

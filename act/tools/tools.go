@@ -326,9 +326,9 @@ func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json
 	call := func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		failed = true // by a panic, too
 		out, err := t.Call(ctx, inputs)
-		failed = err != nil
-		if err == nil && !json.Valid(out) {
-			out, err = schema.Marshal(strings.ToValidUTF8(string(out), "\uFFFD"))
+		out = json.RawMessage(strings.ToValidUTF8(string(out), "\uFFFD"))
+		if failed = err != nil; !failed && !json.Valid(out) {
+			out, err = schema.Marshal(string(out))
 		}
 		return out, err
 	}
