@@ -24,63 +24,63 @@ const (
 // record is a run as stored: what the next step needs. What happened is in the run's journal; the objective,
 // the advice and the deliveries are parts of their own, since they do not change.
 type record struct {
-	ID      string       `cbor:",omitzero"`
-	Scope   memory.Scope `cbor:",omitzero"`
-	Session string       `cbor:",omitzero"`
-	Text    string       `cbor:",omitzero"` // the beginning of the objective, for lists
-	Digest  []byte       `cbor:",omitzero"`
-	Process string       `cbor:",omitzero"` // that has last committed it, and alone works on it
-	Left    bool         `cbor:",omitzero"` // who ran it has left: it goes on by Resume
-	Status  Status       `cbor:",omitzero"`
-	Phase   phase        `cbor:",omitzero"` // the next step
-	Cause   Cause        `cbor:",omitzero"`
-	Reason  string       `cbor:",omitzero"`
-	Began   time.Time
-	Ended   time.Time
-	Due     time.Time // when the scheduler looks at it; zero: never
+	ID      string       `cbor:"1,keyasint,omitzero"`
+	Scope   memory.Scope `cbor:"2,keyasint,omitzero"`
+	Session string       `cbor:"3,keyasint,omitzero"`
+	Text    string       `cbor:"4,keyasint,omitzero"` // the beginning of the objective, for lists
+	Digest  []byte       `cbor:"5,keyasint,omitzero"`
+	Process string       `cbor:"6,keyasint,omitzero"` // that has last committed it, and alone works on it
+	Left    bool         `cbor:"7,keyasint,omitzero"` // who ran it has left: it goes on by Resume
+	Status  Status       `cbor:"8,keyasint,omitzero"`
+	Phase   phase        `cbor:"9,keyasint,omitzero"` // the next step
+	Cause   Cause        `cbor:"10,keyasint,omitzero"`
+	Reason  string       `cbor:"11,keyasint,omitzero"`
+	Began   time.Time    `cbor:"12,keyasint"`
+	Ended   time.Time    `cbor:"13,keyasint"`
+	Due     time.Time    `cbor:"14,keyasint"` // when the scheduler looks at it; zero: never
 
 	Attempts, Deliberations, Fired int             `cbor:",omitzero"`
-	Usage                          *reason.Usage   `cbor:",omitzero"` // without that of Current
-	Aims                           []aim           `cbor:",omitzero"` // the last one is worked on
-	Current                        attempt         `cbor:",omitzero"`
-	Wait                           waiting         `cbor:",omitzero"`
-	Pending                        []act.Approval  `cbor:",omitzero"`
-	Questions                      []string        `cbor:",omitzero"`
-	Back                           phase           `cbor:",omitzero"` // where to go on when they are answered
-	Answers                        []reason.Answer `cbor:",omitzero"`
-	Deliveries                     []int           `cbor:",omitzero"` // numbers of the attempts that delivered
-	Advices                        int             `cbor:",omitzero"` // made so far
-	Advice                         string          `cbor:",omitzero"` // ID of the objective's last one, for Judge
+	Usage                          *reason.Usage   `cbor:"15,keyasint,omitzero"` // without that of Current
+	Aims                           []aim           `cbor:"16,keyasint,omitzero"` // the last one is worked on
+	Current                        attempt         `cbor:"17,keyasint,omitzero"`
+	Wait                           waiting         `cbor:"18,keyasint,omitzero"`
+	Pending                        []act.Approval  `cbor:"19,keyasint,omitzero"`
+	Questions                      []string        `cbor:"20,keyasint,omitzero"`
+	Back                           phase           `cbor:"21,keyasint,omitzero"` // where to go on with answers
+	Answers                        []reason.Answer `cbor:"22,keyasint,omitzero"`
+	Deliveries                     []int           `cbor:"23,keyasint,omitzero"` // the attempts that delivered
+	Advices                        int             `cbor:"24,keyasint,omitzero"` // made so far
+	Advice                         string          `cbor:"25,keyasint,omitzero"` // ID of the last one, for Judge
 }
 
 // aim is the objective, or a subgoal of the one before it.
 type aim struct {
-	Text    string `cbor:",omitzero"`
-	Advised int    `cbor:",omitzero"` // number of its advice; 0: none yet
+	Text    string `cbor:"1,keyasint,omitzero"`
+	Advised int    `cbor:"2,keyasint,omitzero"` // number of its advice; 0: none yet
 
-	Plan         []reason.Task       `cbor:",omitzero"`
-	Next         int                 `cbor:",omitzero"` // of Plan
-	Fired        bool                `cbor:",omitzero"` // the plan is the advice's
-	Suggested    bool                `cbor:",omitzero"` // the worker gets the advice's plan, and makes its calls
-	Given        bool                `cbor:",omitzero"` // the plan is the objective's
-	Stuck        bool                `cbor:",omitzero"` // it was told that the session does not get on
-	Approach     string              `cbor:",omitzero"`
-	Alternatives []reason.Decision   `cbor:",omitzero"`
-	Preferences  []reason.Preference `cbor:",omitzero"`
-	Applied      []memory.ID         `cbor:",omitzero"`
+	Plan         []reason.Task       `cbor:"3,keyasint,omitzero"`
+	Next         int                 `cbor:"4,keyasint,omitzero"` // of Plan
+	Fired        bool                `cbor:"5,keyasint,omitzero"` // the plan is the advice's
+	Suggested    bool                `cbor:"6,keyasint,omitzero"` // its worker makes the calls of the advice
+	Given        bool                `cbor:"7,keyasint,omitzero"` // the plan is the objective's
+	Stuck        bool                `cbor:"8,keyasint,omitzero"` // it was told that the session does not get on
+	Approach     string              `cbor:"9,keyasint,omitzero"`
+	Alternatives []reason.Decision   `cbor:"10,keyasint,omitzero"`
+	Preferences  []reason.Preference `cbor:"11,keyasint,omitzero"`
+	Applied      []memory.ID         `cbor:"12,keyasint,omitzero"`
 
-	Tries     []try            `cbor:",omitzero"` // at the next task, by this plan
-	Failed    []reason.Failure `cbor:",omitzero"`
-	Void      []string         `cbor:",omitzero"` // complaints of Failed that say nothing of the work
-	Replans   int              `cbor:",omitzero"`
-	Refused   int              `cbor:",omitzero"` // decisions in a row that could not be used
-	Complaint string           `cbor:",omitzero"` // why
+	Tries     []try            `cbor:"13,keyasint,omitzero"` // at the next task, by this plan
+	Failed    []reason.Failure `cbor:"14,keyasint,omitzero"`
+	Void      []string         `cbor:"15,keyasint,omitzero"` // complaints of Failed that say nothing of the work
+	Replans   int              `cbor:"16,keyasint,omitzero"`
+	Refused   int              `cbor:"17,keyasint,omitzero"` // decisions in a row that could not be used
+	Complaint string           `cbor:"18,keyasint,omitzero"` // why
 
-	Calls    []reason.PlanCall `cbor:",omitzero"` // that were delivered, by whichever plan
-	Made     bool              `cbor:",omitzero"` // they are those that the worker has made in its one task
-	Worker   string            `cbor:",omitzero"` // that delivered last
-	Utilized []memory.ID       `cbor:",omitzero"`
-	Thought  bool              `cbor:",omitzero"` // a reasoner has made the plan
+	Calls    []reason.PlanCall `cbor:"19,keyasint,omitzero"` // that were delivered, by whichever plan
+	Made     bool              `cbor:"20,keyasint,omitzero"` // they are those the worker made in its one task
+	Worker   string            `cbor:"21,keyasint,omitzero"` // that delivered last
+	Utilized []memory.ID       `cbor:"22,keyasint,omitzero"`
+	Thought  bool              `cbor:"23,keyasint,omitzero"` // a reasoner has made the plan
 }
 
 // try is an attempt at the next task that did not pass.
@@ -91,26 +91,26 @@ type try struct {
 
 // attempt is the one that is under way or waits.
 type attempt struct {
-	Number int           `cbor:",omitzero"` // 0: none
-	Worker string        `cbor:",omitzero"`
-	Asked  int           `cbor:",omitzero"` // how often the reasoner has answered it
-	Usage  *reason.Usage `cbor:",omitzero"`
+	Number int           `cbor:"1,keyasint,omitzero"` // 0: none
+	Worker string        `cbor:"2,keyasint,omitzero"`
+	Asked  int           `cbor:"3,keyasint,omitzero"` // how often the reasoner has answered it
+	Usage  *reason.Usage `cbor:"4,keyasint,omitzero"`
 }
 
 // waiting is for an outage.
 type waiting struct {
-	Since time.Time     // zero: nothing is waited for
-	Tries int           `cbor:",omitzero"`
-	Why   string        `cbor:",omitzero"`
-	For   time.Duration `cbor:",omitzero"` // as the part that is away has asked
+	Since time.Time     `cbor:"1,keyasint"` // zero: nothing is waited for
+	Tries int           `cbor:"2,keyasint,omitzero"`
+	Why   string        `cbor:"3,keyasint,omitzero"`
+	For   time.Duration `cbor:"4,keyasint,omitzero"` // as the part that is away has asked
 }
 
 // delivered is what a task delivered, as stored.
 type delivered struct {
-	Task   reason.Task     `cbor:",omitzero"`
-	Text   string          `cbor:",omitzero"`
-	Output json.RawMessage `cbor:",omitzero"`
-	Sample rank.Sample     `cbor:",omitzero"` // of the attempt, as the Book has it
+	Task   reason.Task     `cbor:"1,keyasint,omitzero"`
+	Text   string          `cbor:"2,keyasint,omitzero"`
+	Output json.RawMessage `cbor:"3,keyasint,omitzero"`
+	Sample rank.Sample     `cbor:"4,keyasint,omitzero"` // of the attempt, as the Book has it
 }
 
 // held reports whether a process works on the run, or waits with it for an outage to pass.

@@ -68,19 +68,19 @@ type Learned struct {
 
 // given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
 type given struct {
-	Case    Case
-	Shown   []memory.ID
-	Rules   []string
-	Fired   bool // the plan that fired is what was done
-	Outcome Outcome
-	Note    string // why a delivery is not learned as a plan
-	Applied []applied
-	Ready   bool
-	At      time.Time
-	Judged  time.Time // by a later verdict
-	Counted Verdict   // what its plan's counters have of it
-	Made    memory.ID // the failure that is remembered of it
-	Heard   string    // the words of strangers and turns, which are themselves not kept
+	Case    Case        `cbor:"1,keyasint,omitzero"`
+	Shown   []memory.ID `cbor:"2,keyasint,omitzero"`
+	Rules   []string    `cbor:"3,keyasint,omitzero"`
+	Fired   bool        `cbor:"4,keyasint,omitzero"` // the plan that fired is what was done
+	Outcome Outcome     `cbor:"5,keyasint,omitzero"`
+	Note    string      `cbor:"6,keyasint,omitzero"` // why a delivery is not learned as a plan
+	Applied []applied   `cbor:"7,keyasint,omitzero"`
+	Ready   bool        `cbor:"8,keyasint,omitzero"`
+	At      time.Time   `cbor:"9,keyasint"`
+	Judged  time.Time   `cbor:"10,keyasint"`          // by a later verdict
+	Counted Verdict     `cbor:"11,keyasint,omitzero"` // what its plan's counters have of it
+	Made    memory.ID   `cbor:"12,keyasint,omitzero"` // the failure that is remembered of it
+	Heard   string      `cbor:"13,keyasint,omitzero"` // the words of strangers and turns, which are not kept
 }
 
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first

@@ -86,40 +86,40 @@ const (
 
 // Draft is a memory to be written. Kind and Content are required.
 type Draft struct {
-	Kind       Kind      `cbor:",omitzero"`
-	Trigger    string    `cbor:",omitzero"` // the situation it is for; of a Rule, what brings it, one a line
-	Content    string    `cbor:",omitzero"`
-	Key        string    `cbor:",omitzero"` // the same Key in a scope is the same memory, for 90 days
+	Kind       Kind      `cbor:"1,keyasint,omitzero"`
+	Trigger    string    `cbor:"2,keyasint,omitzero"` // the situation; of a Rule: what brings it, one a line
+	Content    string    `cbor:"3,keyasint,omitzero"`
+	Key        string    `cbor:"4,keyasint,omitzero"` // the same Key in a scope is the same memory, for 90 days
 	At         time.Time // when it happened or began to hold, in the zone of its dates; zero: now, in UTC
-	Source     Source    `cbor:",omitzero"`
-	Actor      string    `cbor:",omitzero"` // who said or did it
-	Thread     string    `cbor:",omitzero"` // the conversation it belongs to
-	Slot       string    `cbor:",omitzero"` // what it states the value of, until a later Fact of the Slot does
-	Supersedes []ID      `cbor:",omitzero"` // memories of the scope that do not hold any more
-	Links      []Link    `cbor:",omitzero"` // what it goes with; see Query.Linked
+	Source     Source    `cbor:"5,keyasint,omitzero"`
+	Actor      string    `cbor:"6,keyasint,omitzero"`  // who said or did it
+	Thread     string    `cbor:"7,keyasint,omitzero"`  // the conversation it belongs to
+	Slot       string    `cbor:"8,keyasint,omitzero"`  // what it states the value of, until a later Fact does
+	Supersedes []ID      `cbor:"9,keyasint,omitzero"`  // memories of the scope that do not hold any more
+	Links      []Link    `cbor:"10,keyasint,omitzero"` // what it goes with; see Query.Linked
 
-	Vector []float32       `cbor:",omitzero"` // the Embedder's if nil; at most 8,192 finite numbers, not all 0
-	Plan   json.RawMessage `cbor:",omitzero"` // the host's
+	Vector []float32       `cbor:"11,keyasint,omitzero"` // nil: the Embedder's; up to 8,192 numbers, not all 0
+	Plan   json.RawMessage `cbor:"12,keyasint,omitzero"` // the host's
 }
 
 // Record is a memory as it is kept. It has no Vector.
 type Record struct {
-	ID    ID    `cbor:",omitzero"`
-	Scope Scope `cbor:",omitzero"`
+	ID    ID    `cbor:"17,keyasint,omitzero"`
+	Scope Scope `cbor:"18,keyasint,omitzero"`
 	Draft
 	Stats
-	Trusted      bool `cbor:",omitzero"` // false: quarantined
-	Archived     bool `cbor:",omitzero"` // found only where nothing else matches
-	SupersededBy ID   `cbor:",omitzero"`
+	Trusted      bool `cbor:"19,keyasint,omitzero"` // false: quarantined
+	Archived     bool `cbor:"20,keyasint,omitzero"` // found only where nothing else matches
+	SupersededBy ID   `cbor:"21,keyasint,omitzero"`
 }
 
 // Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is
 // known: (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
 type Stats struct {
-	Helped       int `cbor:",omitzero"`
-	Failed       int `cbor:",omitzero"` // shown in a task that was delivered, and not used
-	Misled       int `cbor:",omitzero"`
-	Strengthened int `cbor:",omitzero"` // how often an equal draft came
+	Helped       int `cbor:"13,keyasint,omitzero"`
+	Failed       int `cbor:"14,keyasint,omitzero"` // shown in a task that was delivered, and not used
+	Misled       int `cbor:"15,keyasint,omitzero"`
+	Strengthened int `cbor:"16,keyasint,omitzero"` // how often an equal draft came
 }
 
 // Trust selects memories by trust. The zero value selects all.
@@ -149,18 +149,18 @@ type Query struct {
 
 // Parts are what a Score is made of. All are in [0,1].
 type Parts struct {
-	Relevance     float64 `cbor:",omitzero"` // how likely it answers the question: by words, speaker and vector
-	Effectiveness float64 `cbor:",omitzero"`
-	Recency       float64 `cbor:",omitzero"` // 2^(-age/7 days), of a Fact before the newest one like it
+	Relevance     float64 `cbor:"22,keyasint,omitzero"` // how likely it answers, by words, speaker and vector
+	Effectiveness float64 `cbor:"23,keyasint,omitzero"`
+	Recency       float64 `cbor:"24,keyasint,omitzero"` // 2^(-age/7 days), of a Fact before the newest like it
 }
 
 // Hit is a memory that was found.
 type Hit struct {
 	Record
 	Parts
-	Score      float64 `cbor:",omitzero"` // in (0,1]
-	Superseded *Record `cbor:",omitzero"` // the former statement, if it matched better
-	Linked     ID      `cbor:",omitzero"` // it came along with this hit
+	Score      float64 `cbor:"25,keyasint,omitzero"` // in (0,1]
+	Superseded *Record `cbor:"26,keyasint,omitzero"` // the former statement, if it matched better
+	Linked     ID      `cbor:"27,keyasint,omitzero"` // it came along with this hit
 }
 
 // Feedback says what became of memories that were shown. The same Key again within 90 days replaces what it

@@ -36,9 +36,9 @@ type Candidate struct {
 
 // Task is what a candidate is wanted for.
 type Task struct {
-	Skill  string
-	Key    string   // the kind of case, e.g. its situation; "" if it has none
-	Failed []string // the candidates that failed at this very task
+	Skill  string   `cbor:",omitzero"`
+	Key    string   `cbor:",omitzero"` // the kind of case, e.g. its situation; "" if it has none
+	Failed []string `cbor:",omitzero"` // the candidates that failed at this very task
 }
 
 // Outcome is what came of an attempt. Only Delivered, Failed and Malformed tell about skill: an outage (Away,
@@ -69,12 +69,12 @@ func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away 
 
 // Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
 type Usage struct {
-	Calls       int      `json:"calls"`
-	Input       int      `json:"input"` // tokens, with those that are Cached
-	Output      int      `json:"output"`
-	Cached      int      `json:"cached"`       // input tokens read from a cache
-	CostUSD     *float64 `json:"cost_usd"`     // as reported by the provider
-	EstimateUSD *float64 `json:"estimate_usd"` // tokens times list price
+	Calls       int      `json:"calls" cbor:",omitzero"`
+	Input       int      `json:"input" cbor:",omitzero"` // tokens, with those that are Cached
+	Output      int      `json:"output" cbor:",omitzero"`
+	Cached      int      `json:"cached" cbor:",omitzero"`       // input tokens read from a cache
+	CostUSD     *float64 `json:"cost_usd" cbor:",omitzero"`     // as reported by the provider
+	EstimateUSD *float64 `json:"estimate_usd" cbor:",omitzero"` // tokens times list price
 }
 
 // Add returns the sum of u and v, or the one that is known. So it is with their figures. It changes neither.
