@@ -25,7 +25,8 @@ import (
 //
 // To that the policy adds a logistic draw of .5 standard deviations of what is not known. It counts, of the general
 // doubt, the share (n + 1)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring
-// pays. It never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
+// pays. Of the doubt about a kind of case with n samples it counts (n + 1)/(n + 1 + k³/100): one that hardly comes up is
+// not explored. It never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
 // attempts, and on nothing else.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
@@ -103,16 +104,17 @@ func (m *model) general(r *record, mean float64) (worth, variance float64) {
 	return (m.count*mean + sum) / (m.count + n), m.noise / (m.count + n)
 }
 
-// common returns by how much a kind of case is better or worse for all.
-func (m *model) common(sk *skill, key int32) float64 {
+// common returns by how much a kind of case is better or worse for all, and how many samples there are of it.
+func (m *model) common(sk *skill, key int32) (worth, samples float64) {
 	shift := average{weight: noShift}
 	for _, p := range sk.sorted {
 		if n, sum := p.rec.at(key, m.now); n > 0 {
 			worth, _ := m.general(p.rec, m.mean)
 			shift.add(n, sum-n*worth)
+			samples += n
 		}
 	}
-	return shift.sum / shift.weight
+	return shift.sum / shift.weight, samples
 }
 
 // special returns what a kind of case, at which n samples come to sum, is taken to add for one candidate beyond what
@@ -128,7 +130,7 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 	m := sk.fit(now)
 	expected, _ := m.general(r, m.mean)
 	if key != 0 {
-		common = m.common(sk, key)
+		common, _ = m.common(sk, key)
 		expected += common
 		n, sum := r.at(key, m.now)
 		// A sample and the mean of those before it deviate from what is expected independently, but for what the
@@ -148,19 +150,21 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 // view is what Learned goes by for a task and its candidates.
 type view struct {
 	*model
-	sk                    *skill
-	key                   int32
-	common, claims, doubt float64
-	seed                  uint64
+	sk             *skill
+	key            int32
+	common, claims float64
+	doubt, special float64 // shares of what is not known in general, and of the kind of case, that draws count
+	seed           uint64
 }
 
 // view returns that. The caller has the lock.
 func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
 	v := &view{model: sk.fit(b.now()), sk: sk, key: hash(t.Key)}
-	if v.key != 0 {
-		v.common = v.model.common(sk, v.key)
-	}
 	k := float64(len(cs))
+	if v.key != 0 {
+		common, n := v.model.common(sk, v.key)
+		v.common, v.special = common, (n+1)/(n+1+k*k*k/100)
+	}
 	for i := range cs {
 		v.claims += cs[i].Prior / k
 	}
@@ -178,8 +182,8 @@ func (v *view) estimate(c *Candidate) (worth, extra float64) {
 	width := v.doubt * variance
 	if v.key != 0 {
 		n, sum := r.at(v.key, v.now)
-		shift, special := v.special(n, sum, worth)
-		worth, width = worth+shift, width+special
+		shift, variance := v.model.special(n, sum, worth)
+		worth, width = worth+shift, width+v.special*variance
 	}
 	return worth, extra + drawWidth*math.Sqrt(width)*logistic(mix(v.seed, c.Name))
 }
