@@ -6,7 +6,8 @@
 // DIR has llmrouter-dev.csv (ulab-uiuc/LLMRouter), routellm-dev.csv (lm-sys/RouteLLM), aslib/*.csv (coseal/aslib_data)
 // and openhands-dev.csv (OpenHands/openhands-index-results): a row is a case, with what each candidate did in it. Figures
 // are medians over orders of the cases, ± the standard deviation; five times as many where there are under a thousand
-// cases. Learned has one default for all sets.
+// cases. Learned has one default for all sets. It is told the kind of a case in LLMRouter (a cluster), RouteLLM (a
+// subject) and where the table says so; the bandits look at none.
 //
 // A second table is a ladder of models, by what a solved task is worth in dollars: the next is tried where one has
 // failed, until nobody is worth its price. The last is what is lost when the best candidate becomes a bad one.
@@ -24,11 +25,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // decision is a case with what each candidate would have been worth.
 type decision struct {
-	key            string
+	name, key      string
 	counts, worths []float64 // what is summed, and what is learned from
 	usd            []float64 // NaN: unknown
 }
@@ -60,11 +62,13 @@ func main() {
 		{"RouteLLM", routes(dir, "routellm-dev.csv", 0), 0, .810},
 		{"RouteLLM with cost", routes(dir, "routellm-dev.csv", 0, .0015, .15), 0, .705},
 		{"QBF", solvers(dir, "QBF-2016.csv", 1800), 0, .81},
+		{"QBF, families told", keyed(solvers(dir, "QBF-2016.csv", 1800)), 0, 0},
 		{"CPMP", solvers(dir, "CPMP-2015.csv", 3600), 0, .79},
 		{"SAT18", solvers(dir, "SAT18-EXP.csv", 5000), 0, 0},
 		{"IPC2018", solvers(dir, "IPC2018.csv", 1800), 0, 0},
 		{"CSP-Minizinc", solvers(dir, "CSP-Minizinc-Time-2016.csv", 1200), 0, 0},
 		{"OpenHands, 43 models", hands, 0, .845},
+		{"OpenHands, repositories told", keyed(hands), 0, 0},
 		{"OpenHands, 500 draws", hands, 500, .88},
 	} {
 		goal := "–"
@@ -200,7 +204,7 @@ func routes(dir, name string, key int, costs ...float64) (ds []decision) {
 // solvers reads run times. Instances that nobody solves are left out; a fast answer is worth a little more.
 func solvers(dir, name string, cutoff float64) (ds []decision) {
 	for _, row := range table(dir, filepath.Join("aslib", name))[1:] {
-		d, solved := decision{}, false
+		d, solved := decision{name: row[0]}, false
 		for _, cell := range row[1:] {
 			s, seconds := 0., cutoff
 			if cell != "T" {
@@ -216,6 +220,19 @@ func solvers(dir, name string, cutoff float64) (ds []decision) {
 	return ds
 }
 
+// keyed returns decisions with the kind of case that their names begin with, in letters: a family, or who owns the
+// repository.
+func keyed(ds []decision) []decision {
+	ds = slices.Clone(ds)
+	for i := range ds {
+		ds[i].key, _, _ = strings.Cut(ds[i].name, "__")
+		if end := strings.IndexFunc(ds[i].key, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }); end >= 0 {
+			ds[i].key = ds[i].key[:end]
+		}
+	}
+	return ds
+}
+
 // models reads the tasks of a benchmark, for the models named; nil: all.
 func models(dir, benchmark string, named []string) (ds []decision) {
 	rows := table(dir, "openhands-dev.csv")
@@ -223,7 +240,7 @@ func models(dir, benchmark string, named []string) (ds []decision) {
 		if row[0] != benchmark {
 			continue
 		}
-		d := decision{}
+		d := decision{name: row[1]}
 		for i, cell := range row[2:] {
 			if named != nil && !slices.Contains(named, rows[0][2+i]) {
 				continue
