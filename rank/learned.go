@@ -14,20 +14,17 @@ import (
 // where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence fades with
 // a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
 //
-// A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three more, or as
-// fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind of case it is that,
-// what the kind adds for all, and what it adds for this one. How much the latter varies is taken from the data: little
-// among models that can do everything, much among programs of which each can do one thing.
+// A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three more, or
+// as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind of case it is
+// that, what the kind adds for all, and what it adds for this one. How much the latter varies is taken from the data:
+// little among models that can do everything, much among programs of which each can do one thing.
 //
-// The best is chosen, but the three samples are counted as .4 standard deviations of a sample better than the mean of
-// all. So untried candidates are tried until one is found that good, and who fails at first makes room for the next:
-// of many candidates, such a choice finds a good one sooner than one that weighs doubt (Bayati et al., 2020).
-//
-// To that the policy adds a logistic draw of .5 standard deviations of what is not known. It counts, of the general
-// doubt, the share (n + 1)/(n + 200k²) for n samples and k candidates: a host that decides often can wait until exploring
-// pays. Of the doubt about a kind of case with n samples it counts (n + 1)/(n + 1 + k³/100): one that hardly comes up is
-// not explored. It never ends. Draws depend on the seed, the scope, the skill, the kind of case, the candidate and the number of
-// attempts, and on nothing else.
+// The best is chosen, where those three count as .4 standard deviations of a sample better than the mean of all. So
+// the untried are tried until one is that good, and who fails at first makes room: of many candidates, that finds a
+// good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw of .5 standard deviations
+// of what is not known. It counts, of the general doubt, the share (n + 1)/(n + 200k²) for n samples and k candidates,
+// and of that about a kind of case, which came up n times, (n + 1)/(n + 1 + k³/100): exploring has to pay. It never
+// ends. Draws depend on the seed, scope, skill, kind of case, candidate and number of attempts, and on nothing else.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {
@@ -43,8 +40,7 @@ const (
 	meanCount   = 3     // samples that the mean of all counts as in the estimate of one candidate, or fewer, so that …
 	leastDiffer = .2    // … candidates are not taken to differ by less
 	mostCount   = 15    // samples that a candidate counts as at most in means over candidates
-	firstMean   = .75   // of candidates' worth, before anything is known …
-	firstCount  = 1     // … and what that guess is worth in candidates
+	firstMean   = .75   // of candidates' worth, before anything is known; the guess counts as one of them
 	noShift     = .7    // candidates that the guess is worth that a kind of case is like the others for all
 	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
 	kindWeight  = 30    // … what that guess is worth in samples, …
@@ -66,8 +62,7 @@ type model struct {
 	now      int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
 }
 
-// average is a mean over candidates. One that has many samples counts little more than one that has few: it has them
-// because it is good.
+// average is a mean over candidates. One with many samples counts little more: it has them because it is good.
 type average struct{ weight, sum float64 }
 
 func (a *average) add(n, sum float64) {
@@ -80,7 +75,7 @@ func (sk *skill) fit(now time.Time) *model {
 	if sk.fresh && sk.model.now == hour {
 		return &sk.model
 	}
-	m, all := model{now: hour}, average{firstCount, firstCount * firstMean}
+	m, all := model{now: hour}, average{1, firstMean}
 	err2, errs := float64(noiseWeight*firstNoise), float64(noiseWeight)
 	kind2, kinds := kindWeight*kindSpread*kindSpread, float64(kindWeight)
 	for _, p := range sk.sorted {
@@ -153,7 +148,7 @@ type view struct {
 	sk             *skill
 	key            int32
 	common, claims float64
-	doubt, special float64 // shares of what is not known in general, and of the kind of case, that draws count
+	doubt, special float64 // shares of what is not known, in general and of the kind, that draws count
 	seed           uint64
 }
 
