@@ -14,10 +14,10 @@ const (
 	minQuote = 24
 )
 
-// Copied tells which values somebody else has said, and not the case's own texts: what strangers have made to be copied,
-// such as addresses and numbers, and what is a quotation of them or of a complaint. Spaces, signs, case and width do not
-// matter. What is translated or encoded is not seen, nor a value of fewer than eight letters and digits that is written
-// otherwise ("5.000").
+// Copied tells which values somebody else has said, and not the case's own texts: what strangers have made to
+// be copied, such as addresses and numbers, and what is a quotation of them or of a complaint. Spaces, signs,
+// case and width do not matter. What is translated or encoded is not seen, nor a value of fewer than eight
+// letters and digits that is written otherwise ("5.000").
 func Copied(own, strangers, complaints []string) func(value string) bool {
 	theirs, refused := spelt(strings.Join(strangers, "\n")), spelt(strings.Join(complaints, "\n"))
 	if theirs+refused == "" { // nobody else has said anything
@@ -40,7 +40,8 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 				return true
 			}
 		}
-		return slices.ContainsFunc(append(addresses(value), said), copied) || slices.ContainsFunc(made, finder(said))
+		parts := append(addresses(value), said)
+		return slices.ContainsFunc(parts, copied) || slices.ContainsFunc(made, finder(said))
 	}
 }
 
@@ -53,8 +54,8 @@ func runs(s string, n int) map[string]bool {
 	return out
 }
 
-// finder tells whether a text has a part of minMade letters and digits or more. It looks through the text only where
-// that has its beginning: many parts of a long text would take time by the product of their number and its length.
+// finder tells whether a text has a part of minMade letters and digits or more. It looks through the text
+// only where that has its beginning: many parts and a long text would take time by the product of both.
 func finder(s string) func(part string) bool {
 	begins := runs(s, minMade)
 	return func(part string) bool {
@@ -75,8 +76,8 @@ func spelt(s string) string {
 	}, strings.ToLower(norm.NFKC.String(s)))
 }
 
-// addresses are the words of a text, as spelt, that are made to be copied: they have a digit, or a sign inside that is
-// no hyphen or apostrophe. Plain words are anybody's.
+// addresses are the words of a text, as spelt, that are made to be copied: they have a digit, or a sign
+// inside that is no hyphen or apostrophe. Plain words are anybody's.
 func addresses(s string) (out []string) {
 	for _, w := range strings.Fields(s) {
 		w = strings.TrimFunc(w, func(r rune) bool { return isSign(r) && r != '@' })

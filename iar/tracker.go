@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Tracker keeps the resonance of a workflow's actions: the last 64 of them, and a summary of all. The zero value
-// is empty and ready. A copy goes on by itself, and a Tracker that was stored goes on where it was.
+// Tracker keeps the resonance of a workflow's actions: the last 64 of them, and a summary of all. The zero
+// value is empty and ready. A copy goes on by itself, and a Tracker that was stored goes on where it was.
 type Tracker struct {
 	Recent  []entry `json:"recent"` // oldest first
 	Summary `json:"counts"`
@@ -26,7 +26,7 @@ type Summary struct {
 	Mean  float64 `json:"mean"` // of the resonances; 0 without records
 }
 
-// Record adds the reflection of an action on a task. One that does not pass [Content] is left out: it says nothing.
+// Record adds the reflection of an action on a task, unless it does not pass [Content].
 func (t *Tracker) Record(task string, r Reflection) {
 	if !Content(r, "").Valid {
 		return
@@ -86,12 +86,13 @@ func Findings(resonances []float64) []Issue {
 		}
 	}
 	if low > 0 {
-		found = append(found, Issue{Kind: LowResonance, Text: fmt.Sprintf("%d of the last %d below %.2f, the lowest %.2f",
-			low, len(recent), lowBound, slices.Min(recent))})
+		text := fmt.Sprintf("%d of the last %d below %.2f, the lowest %.2f",
+			low, len(recent), lowBound, slices.Min(recent))
+		found = append(found, Issue{LowResonance, text})
 	}
 	if n := len(values); n < trendMin && falls(values) || n >= trendMin && declines(values) {
-		found = append(found, Issue{Kind: Degradation, Text: fmt.Sprintf("falling over the last %d, from %.2f to %.2f",
-			n, values[0], values[n-1])})
+		const text = "falling over the last %d, from %.2f to %.2f"
+		found = append(found, Issue{Degradation, fmt.Sprintf(text, n, values[0], values[n-1])})
 	}
 	return found
 }

@@ -30,16 +30,11 @@ func (d *Decision) Check() error {
 	if d == nil {
 		return errors.New("there is no decision")
 	}
-	given := 0
-	for _, has := range []bool{
+	given := only([]bool{
 		len(d.Tasks) > 0, d.Use != "", len(d.Alternatives) > 0, d.Impasse != "", len(d.Questions) > 0,
-	} {
-		if has {
-			given++
-		}
-	}
+	}, func(is bool) bool { return is })
 	switch {
-	case given != 1:
+	case len(given) != 1:
 		return errors.New("give exactly one of tasks, use, alternatives, impasse and questions")
 	case d.Impasse != "" && !slices.Contains(impasses, d.Impasse):
 		return fmt.Errorf("the kind of impasse is %.70q, not one of %q", d.Impasse, impasses)

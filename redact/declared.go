@@ -18,10 +18,9 @@ import (
 
 const minSecret = 8 // bytes: a shorter value stands in too many texts by chance
 
-// With returns a Sanitizer that knows these secrets, too, by name. Each becomes [secret NAME] where it stands as it
-// is or in JSON, a URL, HTML, base64 or hex; so do lines of 16 bytes of a secret of several lines, since output may
-// come line by line. Errors are a secret of under 8 bytes, and a name that has other characters than letters,
-// digits, '_', '-' and '.'.
+// With returns a Sanitizer that knows these secrets, too, by name. Each becomes [secret NAME] where it stands
+// as it is or in JSON, a URL, HTML, base64 or hex; so do its lines of 16 bytes and more, as output has lines.
+// Errors are a secret of under 8 bytes, and a name with other signs than letters, digits, '_', '-' and '.'.
 func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 	c, all := s.copy(), map[string]string{}
 	maps.Copy(all, c.secrets)
@@ -37,7 +36,8 @@ func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 			return nil, fmt.Errorf("secret %s has under %d bytes", name, minSecret)
 		}
 		for i, part := range append([]string{secret, strings.TrimSpace(secret)}, strings.Split(secret, "\n")...) {
-			if part = strings.TrimSuffix(part, "\r"); i > 1 && (len(part) < 2*minSecret || strings.HasPrefix(part, "-----")) {
+			part = strings.TrimSuffix(part, "\r")
+			if i > 1 && (len(part) < 2*minSecret || strings.HasPrefix(part, "-----")) { // of a line
 				continue
 			}
 			for _, encoded := range encodings(part) {
@@ -61,9 +61,9 @@ var (
 	component = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 )
 
-// encodings returns a value as it is and as it is written in other notations, also in JSON within JSON, as logs have it.
-// In base64 a value looks in three ways, by its place in what is encoded; the characters at its ends, which have bits of
-// its neighbours, are not looked for.
+// encodings returns a value as it is and as it is written in other notations, also in JSON within JSON, as
+// logs have it. In base64 there are three, by its place in what is encoded; characters with bits of what
+// stands beside it are not looked for.
 func encodings(v string) []string {
 	forAll, _ := json.Marshal(v) // with <, > and & escaped; a string can be encoded
 	hexed := hex.EncodeToString([]byte(v))
@@ -74,14 +74,16 @@ func encodings(v string) []string {
 		out = append(out, inside, strings.ReplaceAll(inside, "/", `\/`), twice[1:len(twice)-1])
 	}
 	for _, escaped := range []string{
-		url.QueryEscape(v), url.PathEscape(v), component.Replace(url.QueryEscape(v)), url.UserPassword("", v).String()[1:],
+		url.QueryEscape(v), url.PathEscape(v), component.Replace(url.QueryEscape(v)),
+		url.UserPassword("", v).String()[1:],
 	} {
 		out = append(out, escaped, escape.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
 	for before := range 3 { // bytes of what is encoded, counted in threes
 		raw := append(make([]byte, before), v...)
 		from, to := (8*before+5)/6, 8*len(raw)/6 // the characters that hold bits of v alone
-		out = append(out, base64.StdEncoding.EncodeToString(raw)[from:to], base64.URLEncoding.EncodeToString(raw)[from:to])
+		out = append(out, base64.StdEncoding.EncodeToString(raw)[from:to],
+			base64.URLEncoding.EncodeToString(raw)[from:to])
 	}
 	return out
 }
@@ -95,8 +97,8 @@ func encode(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// mapStrings returns raw with f applied to its strings, keys included. What is no valid JSON is one string, and returned as
-// such. Strings that f leaves alone, and all between strings, stay as they are, to the byte.
+// mapStrings returns raw with f applied to its strings, keys included. What is no valid JSON is one string,
+// and returned as such. Strings that f leaves alone, and all between strings, stay as they are, to the byte.
 func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 	text := string(raw)
 	if !json.Valid(raw) {
@@ -130,18 +132,17 @@ func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 	return append(out, text[done:]...)
 }
 
-// Fill puts secrets in the place of their [secret NAME] in the strings of raw. A name that is not among them stays, and
-// is missing.
+// Fill puts secrets in the place of their [secret NAME] in the strings of raw. A name that is not among them
+// stays, and is missing.
 func Fill(raw json.RawMessage, secrets map[string]string) (filled json.RawMessage, missing []string) {
 	filled = mapStrings(raw, func(text string) string {
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 			name := placeholder.FindStringSubmatch(p)[1]
-			secret, ok := secrets[name]
-			if !ok {
-				missing = append(missing, name)
-				return p
+			if secret, ok := secrets[name]; ok {
+				return secret
 			}
-			return secret
+			missing = append(missing, name)
+			return p
 		})
 	})
 	return filled, missing

@@ -1,19 +1,17 @@
-// Package redact takes secrets out of text where it comes in, before it is stored, shown to a model or logged.
+// Package redact takes secrets out of text where it comes in: before it is stored, logged or in a prompt.
 //
-// [Sanitizer.Prose] is for what people and programs say (objectives, answers, errors, logs): whatever looks like a
-// secret goes. [Sanitizer.Data] is for inputs and results, which must stay as they are to be of use: it takes only
-// values that the host has declared and tokens of a known issuer's form, and leaves valid JSON valid.
+// [Sanitizer.Prose] is for what people and programs say (objectives, answers, errors, logs): whatever looks
+// like a secret goes. [Sanitizer.Data] is for inputs and results, which must stay as they are to be used: it
+// takes only declared values and tokens of a known issuer's form, and leaves valid JSON valid.
 //
 //	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
 //	s.Prose("psql postgres://svc:Tr0ub4dor&3@db/app") // psql postgres://svc:[secret DB]@db/app
 //	s.Prose("password=hunter2")                       // password=[redacted:secret]
 //
-// A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have it.
-// What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context, undeclared
-// secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each. All methods take time
-// linear in the length of the text and return a text without secrets as it is.
-//
-// The forms of secrets are in forms.txt; scan.go looks for them.
+// A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have
+// it. What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context,
+// undeclared secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each.
+// All methods take time linear in the length of the text and return a text without secrets as it is.
 package redact
 
 import (
@@ -29,8 +27,8 @@ import (
 type Options struct {
 	Allow []string // values that are no secrets though they look like it, whole and in this case
 
-	// Find returns further secrets of a prose that is clean of the others, as another scanner finds them. Each is replaced
-	// wherever it stands. It may be called concurrently. Where it panics, the whole text is replaced.
+	// Find returns further secrets of a prose that is clean of the others, as another scanner finds them. Each
+	// is replaced wherever it stands. It may be called concurrently. Where it panics, the whole text goes.
 	Find func(text string) []string
 }
 
@@ -60,16 +58,16 @@ func (s *Sanitizer) copy() *sanitizer {
 	return &c
 }
 
-// KeepPlaceholders returns a Sanitizer for text that was made from sanitised text, such as a model's answer: a
-// [secret NAME] in it stays. Elsewhere somebody has typed it to be given the secret, and it becomes (secret NAME).
+// KeepPlaceholders returns a Sanitizer for text that was made from sanitised text, as a model's answer is: a
+// [secret NAME] stays. Elsewhere somebody has typed it to be given the secret: it becomes (secret NAME).
 func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
 	c := s.copy()
 	c.keep = true
 	return &Sanitizer{c}
 }
 
-// Prose returns text without declared values, tokens of issuers, values given to names such as password or api_key,
-// credentials in Authorization and Cookie headers and before the @ of a URL or DSN, and private keys; as UTF-8.
+// Prose returns text, as UTF-8, without declared values, private keys, tokens of issuers, values given to such
+// names as password or api_key, and credentials in Authorization and Cookie headers and in a URL or DSN.
 func (s *Sanitizer) Prose(text string) (clean string) {
 	its := s.copy()
 	clean = its.clean(strings.ToValidUTF8(text, "\uFFFD"), true)
@@ -78,19 +76,19 @@ func (s *Sanitizer) Prose(text string) (clean string) {
 	}
 	defer func() {
 		if recover() != nil {
-			clean = mark("text")
+			clean = "[redacted:text]"
 		}
 	}()
 	for _, secret := range its.o.Find(clean) {
 		if secret != "" && !slices.Contains(its.o.Allow, secret) {
-			clean = strings.ReplaceAll(clean, secret, mark("found"))
+			clean = strings.ReplaceAll(clean, secret, "[redacted:found]")
 		}
 	}
 	return clean
 }
 
-// clean returns a text without what is known and what the forms find. Characters that nobody sees hide nothing, since
-// a prompt leaves them out: where more is found without them, they go.
+// clean returns a text without what is known and what the forms find. Characters that nobody sees hide
+// nothing, since a prompt leaves them out: where more is found without them, they go.
 func (s *sanitizer) clean(text string, prose bool) string {
 	clean := s.scan(s.known(text), prose)
 	if seen := visible(text); seen != text {
@@ -112,9 +110,9 @@ func visible(text string) string {
 	}, text)
 }
 
-// Data returns raw without declared values and tokens of issuers in its strings, keys included, and otherwise to the
-// byte as it was. It leaves tokens of a form that also stands openly in programs and pages, which are Google's API keys
-// (AIza…), and private keys. What is no valid JSON is treated as one string, and returned as such.
+// Data returns raw without declared values and tokens of issuers in its strings, keys included, and otherwise
+// to the byte as it was. It leaves private keys, and Google's API keys (AIza…), which stand openly in pages.
+// What is no valid JSON is treated as one string, and returned as such.
 func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
 	its := s.copy()
 	return mapStrings(raw, func(text string) string { return its.clean(text, false) })
@@ -132,6 +130,3 @@ func (s *sanitizer) known(text string) string {
 	}
 	return text
 }
-
-// mark is what stands for an undeclared secret.
-func mark(kind string) string { return "[redacted:" + kind + "]" }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// A row looks at reach bytes behind what it begins with, and at longest where its match goes on there: a scan takes
-// time linear in the length of the text. After maxLooks rows of a word that found nothing, as in key=key=key=…, a row
-// for a prose looks at short bytes.
+// A row looks at reach bytes behind what it begins with, and at longest where its match goes on there: a scan
+// takes time linear in the length of the text. After maxLooks rows of a word that found nothing, as in
+// key=key=key=…, a row for a prose looks at short bytes.
 const reach, short, longest, maxLooks = 320, 32, 16 << 10, 16
 
 //go:embed forms.txt
@@ -23,7 +23,7 @@ type form struct {
 	prose               bool // it is for prose only
 }
 
-// forms has the rows of forms.txt, in their order, by the first two bytes that they begin with, as lower makes them.
+// forms has the rows of forms.txt, in their order, by the lower of the first two bytes that they begin with.
 var forms = func() (forms [256][256][]*form) {
 	var parts []string
 	for line := range strings.Lines(table) {
@@ -57,8 +57,8 @@ var forms = func() (forms [256][256][]*form) {
 // lower makes lower-case letters of upper-case ones, and whatever of other bytes.
 func lower(c byte) byte { return c | 0x20 }
 
-// scan returns a text with marks in the place of what the forms find. At each place the first row of forms.txt that
-// finds something decides, and the scan goes on behind what it has found.
+// scan returns a text with marks in the place of what the forms find. At each place the first row of
+// forms.txt that finds something decides, and the scan goes on behind what it has found.
 func (s *sanitizer) scan(text string, prose bool) string {
 	var b strings.Builder
 	done, looks := 0, 0 // bytes of text that b has; rows that found nothing since the last space
@@ -81,7 +81,7 @@ func (s *sanitizer) scan(text string, prose bool) string {
 			}
 			if start = max(start, done); start < end && !slices.Contains(s.o.Allow, text[start:end]) {
 				b.WriteString(text[done:start])
-				b.WriteString(mark(f.kind))
+				b.WriteString("[redacted:" + f.kind + "]")
 				done = end
 			}
 			i = max(i, end-1)
@@ -103,11 +103,11 @@ func (f *form) at(text string) bool {
 	return text[:n] == f.begins || f.check != "" && strings.EqualFold(text[:n], f.begins)
 }
 
-// find returns where the secret of a form is that begins at text[i:], by so many bytes; an empty range if there is none.
+// find returns where the secret of a form is that begins at text[i:], by reach bytes; an empty range: none.
 //
-// The secret is what a group of the form's expressions matches, or else all of it. It may lie before what the form
-// begins with, as a password before the @ of an address does. A match that is as long as the first look is followed to
-// its end, since what is left of a long key is a key still.
+// The secret is what a group of the form's expressions matches, or else all of it. It may lie before what the
+// form begins with, as a password before the @ of an address does. A match that is as long as the first look
+// is followed to its end, since what is left of a long key is a key still.
 func (f *form) find(text string, i, reach int) (start, end int) {
 	if f.check == "" && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {
 		return 0, 0
@@ -137,7 +137,8 @@ func (f *form) find(text string, i, reach int) (start, end int) {
 		}
 	}
 	quoted := start > 0 && strings.IndexByte("\"'`", text[start-1]) >= 0
-	if v := text[start:end]; !fits(v, f.check) || !quoted && f.check != "" && f.check != "header" && code.MatchString(v) {
+	bare := !quoted && f.check != "" && f.check != "header"
+	if v := text[start:end]; !fits(v, f.check) || bare && code.MatchString(v) {
 		return 0, 0
 	}
 	if after[1] == reach { // the match goes on
@@ -148,7 +149,8 @@ func (f *form) find(text string, i, reach int) (start, end int) {
 			end++
 		}
 	}
-	if f.check == "" && (end < len(text) && alnum(text[end]) || !apart.MatchString(text[max(0, start-3):start])) {
+	goesOn := end < len(text) && alnum(text[end])
+	if f.check == "" && (goesOn || !apart.MatchString(text[max(0, start-3):start])) {
 		return 0, 0
 	}
 	return start, end
@@ -160,7 +162,8 @@ var (
 	// masked matches a token of a manual. One that counts up is a token: it may be somebody's canary.
 	masked = regexp.MustCompile(`(?i)x{5}|EXAMPLE$`)
 	// stands matches what stands for a secret: a variable, a pattern, a mask or a mark.
-	stands = regexp.MustCompile(`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})|EXAMPLE$|(?:\.\.\.|…)$`)
+	stands = regexp.MustCompile(
+		`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})|EXAMPLE$|(?:\.\.\.|…)$`)
 	// code matches a name with a mark, or an expression, of a program.
 	code = regexp.MustCompile(`^[A-Za-z_]\w*(?:[.\[(:]|->)|^[&*(\[{]`)
 )
@@ -176,13 +179,14 @@ func fits(v, check string) bool {
 	case check == "strong" || check == "header":
 		return letters && len(v) >= 4 && (digits || strings.ContainsAny(v, "!@#$%^&*?")) || digits && len(v) >= 6
 	case check == "random":
-		return len(v) >= 10 && bits(v) >= 2.9 && !strings.ContainsAny(v, " \t,") && !strings.Contains(v, "//") && drawn(v)
+		plain := !strings.ContainsAny(v, " \t,") && !strings.Contains(v, "//")
+		return len(v) >= 10 && bits(v) >= 2.9 && plain && drawn(v)
 	}
 	return true
 }
 
-// drawn tells what a generator has made from what a person has named: it reports whether a part of a value has letters
-// and digits, or many digits. A name with a version has none.
+// drawn tells what a generator has made from what a person has named: it reports whether a part of a value
+// has letters and digits, or many digits. A name with a version has none.
 func drawn(v string) bool {
 	parts := strings.FieldsFunc(v, func(r rune) bool { return r > 127 || !alnum(byte(r)) })
 	return slices.ContainsFunc(parts, func(part string) bool {

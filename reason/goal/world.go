@@ -129,11 +129,8 @@ func (w *World) Poll(ctx context.Context) error {
 	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
 		c, was := d.collector, d.at
-		if c == nil || d.running {
-			continue
-		}
-		setBack := at.Before(d.next.Add(-c.every)) // the clock
-		if at.Before(d.next) && !setBack {
+		setBack := c != nil && at.Before(d.next.Add(-c.every)) // the clock
+		if c == nil || d.running || at.Before(d.next) && !setBack {
 			continue
 		}
 		d.running, d.next = true, at.Add(c.every)
