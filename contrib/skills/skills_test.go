@@ -88,6 +88,11 @@ func TestSkills(t *testing.T) {
 	require.Contains(t, string(text), `"id": "{order}"`)
 	require.Contains(t, string(text), "delivered: 2")
 	require.NoError(t, os.Remove(paths[0]))
+	require.NoError(t, os.Symlink("/dev/full", paths[0]+".new"))
+	_, err = skills.Write(t.Context(), b.Layer, "acme", dir)
+	require.Error(t, err)
+	require.NoFileExists(t, paths[0], "on a full disk nothing takes the place of a file")
+	require.NoError(t, os.Remove(paths[0]+".new"))
 	require.Equal(t, 1, write(), "a missing file is written again")
 
 	edit := func(old, new string) {
