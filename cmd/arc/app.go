@@ -75,9 +75,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return a, err
 	}
-	host := arc.Host{
-		Workers: workers, Approver: a.approve, Secrets: a.secret, Sources: []reason.Source{a.source},
-	}
+	host := arc.Host{Workers: workers, Approver: a.approve, Secrets: a.secret, Sources: []reason.Source{a.source}}
 	if c.Planner != "" {
 		host.Reasoner = &planner{a}
 	}
@@ -109,9 +107,8 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: key})
 	}
 	group := store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
-	if a.queue, err = queue.Open(ctx, group, &queue.Options{
-		Sanitizer: o.Sanitizer, Logger: log,
-	}); err != nil {
+	a.queue, err = queue.Open(ctx, group, &queue.Options{Sanitizer: o.Sanitizer, Logger: log})
+	if err != nil {
 		return a, err
 	}
 	runs := a.store
@@ -122,7 +119,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	return a, err
 }
 
-// asleep is a store in which nothing is due: no run goes on, begins or is given a worker by a command that looks.
+// asleep is a store in which nothing is due: no run goes on or begins by a command that looks.
 type asleep struct{ store.Store }
 
 func (s asleep) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
@@ -135,9 +132,8 @@ func (s asleep) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, 
 // sanitizer knows the credentials, where they are unlocked, and the keys of models.
 func (a *app) sanitizer() (*redact.Sanitizer, error) {
 	known := map[string]string{}
-	if creds, err := a.vault.All(); err == nil {
-		maps.Copy(known, creds)
-	}
+	creds, _ := a.vault.All() // none where they are locked
+	maps.Copy(known, creds)
 	for _, m := range a.config.Load().models() {
 		if key := os.Getenv(m.Key); len(key) >= 8 {
 			known[m.Key] = key
@@ -221,7 +217,7 @@ func (a *app) following(run string) iter.Seq[*progress] {
 	}
 }
 
-// brief is what is told of who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills.
+// brief says who the agent is and what it knows: SOUL.md, memory/MEMORY.md and the SKILL.md of skills.
 func (a *app) brief(skills []string) string {
 	files := []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")}
 	for _, s := range skills {

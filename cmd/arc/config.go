@@ -31,7 +31,7 @@ import (
 // config is arc.yaml.
 type config struct {
 	Scope    memory.Scope           `yaml:"scope"`
-	Model    string                 `yaml:"model"`   // of workers that name none, and of what asks a model besides
+	Model    string                 `yaml:"model"`   // of workers that name none, and of all else
 	Planner  string                 `yaml:"planner"` // the model that decides; "": the objective is the one task
 	Models   map[string]modelConfig `yaml:"models"`
 	Priority map[string]string      `yaml:"priority"` // "1-3": model; of workers that name none
@@ -75,6 +75,11 @@ type limits struct {
 	Irreversible bool               `yaml:"irreversible"`
 	AskAbove     map[string]float64 `yaml:"ask_above"`
 	Secrets      []string           `yaml:"secrets"`
+}
+
+func (l *limits) put(w *act.Worker) {
+	w.Mode, w.Blast, w.Irreversible = l.Mode.is, l.Blast.is, l.Irreversible
+	w.AskAbove, w.Secrets = l.AskAbove, l.Secrets
 }
 
 type workerConfig struct {
@@ -197,13 +202,15 @@ func (c *config) check() error {
 			flaw("worker %s: it has neither run, agent nor model, and there is no model for all", w.Name)
 		}
 		for _, t := range w.Tools {
-			if _, ok := c.MCP[t]; !ok && t != "files" && t != "shell" && !slices.ContainsFunc(c.Tools, func(o toolConfig) bool { return o.Name == t }) {
+			named := func(o toolConfig) bool { return o.Name == t }
+			if _, ok := c.MCP[t]; !ok && t != "files" && t != "shell" && !slices.ContainsFunc(c.Tools, named) {
 				flaw("worker %s: no tool is called %s", w.Name, t)
 			}
 		}
 	}
-	if c.Planner == "" && len(c.Workers) > 0 && !slices.ContainsFunc(c.Workers, func(w workerConfig) bool { return len(w.Skills) == 0 }) {
-		flaw("every worker has skills, and there is no planner that says which one a task needs: add «planner: MODEL»")
+	unskilled := func(w workerConfig) bool { return len(w.Skills) == 0 }
+	if c.Planner == "" && len(c.Workers) > 0 && !slices.ContainsFunc(c.Workers, unskilled) {
+		flaw("every worker has skills, and no planner says which one a task needs: add «planner: MODEL»")
 	}
 	for name, m := range c.MCP {
 		if (len(m.Run) > 0) == (m.URL != "") {
@@ -248,12 +255,10 @@ func (c *config) route(priority int) string {
 func (c *config) model(name string) modelConfig {
 	m := c.Models[name]
 	m.Name = cmp.Or(m.Name, name)
-	if m.API == "" {
-		m.API = "openai"
-		if strings.HasPrefix(m.Name, "claude") {
-			m.API = "anthropic"
-		}
+	if m.API == "" && strings.HasPrefix(m.Name, "claude") {
+		m.API = "anthropic"
 	}
+	m.API = cmp.Or(m.API, "openai")
 	if m.URL == "" {
 		m.URL = map[string]string{"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}[m.API]
 		m.Key = cmp.Or(m.Key, strings.ToUpper(m.API)+"_API_KEY")

@@ -226,9 +226,7 @@ func (a *app) ledger(day time.Time) string {
 
 // spend appends to the day's file what a call of a model took; nil is unknown, but for the call.
 func (a *app) spend(model, worker string, u *reason.Usage) {
-	if u == nil {
-		u = &reason.Usage{Calls: 1}
-	}
+	u = cmp.Or(u, &reason.Usage{Calls: 1})
 	line, err := json.Marshal(cost{Worker: worker, Model: model, Usage: u})
 	f, wrong := os.OpenFile(a.ledger(time.Now()), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err = cmp.Or(err, wrong); err == nil {
@@ -268,7 +266,8 @@ func sum(all []cost, key func(cost) cost) (out []cost) {
 	for k, u := range sums {
 		out = append(out, cost{k.Day, k.Worker, k.Model, u})
 	}
-	slices.SortFunc(out, func(x, y cost) int { return strings.Compare(x.Day+x.Worker+x.Model, y.Day+y.Worker+y.Model) })
+	name := func(c cost) string { return c.Day + c.Worker + c.Model }
+	slices.SortFunc(out, func(x, y cost) int { return strings.Compare(name(x), name(y)) })
 	return out
 }
 

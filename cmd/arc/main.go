@@ -1,5 +1,5 @@
-// Arc is the command line of an agent in a folder: it does what it is told, keeps what has worked, and says what it
-// cost. arc.yaml in the folder says which workers, gates and models it has; arc doctor says whether they are there.
+// Arc is the command line of an agent in a folder: it does what it is told, keeps what has worked, and says
+// what it cost. Its workers, gates and models are in arc.yaml; arc doctor says whether they are there.
 package main
 
 import (
@@ -59,7 +59,7 @@ func main() {
 	os.Exit(execute(ctx, &command{screen: &screen{Terminal: console.Local("ARC_DIR", "ARC_TASK")}}))
 }
 
-// command is one line that a person has typed. Where another process has the folder open, that one executes it.
+// command is a line that a person has typed. A process that has the folder open executes it.
 type command struct {
 	*screen
 	dir    string // of arc.yaml
@@ -158,8 +158,8 @@ const (
 	speaks               // so, too, and standard input and output are an MCP client
 )
 
-// leaf is a command that works on the agent of the folder: in the process that has it open, or in this one. The word
-// after its name, such as TEXT, is its operand: f gets what stands under the flag --text, or the words without a flag.
+// leaf is a command that works on the agent of the folder: in the process that has it open, or this one. The
+// word after its name, as TEXT, is its operand: f gets the flag --text, or the words without a flag.
 func (c *command) leaf(
 	how access, use, short string, f func(ctx context.Context, a *app, operand string) error, flags func(*pflag.FlagSet),
 ) *cobra.Command {
@@ -188,8 +188,8 @@ func (c *command) leaf(
 	return cmd
 }
 
-// reach opens the folder here, or has the command executed by the process that has it open: then there is no app, and
-// the error has the exit code.
+// reach opens the folder here, or has the command executed by the process that has it open: then there is no
+// app, and the error has the exit code.
 func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
 	socket := console.Path(c.dir, "arc.sock")
 	c.Env["ARC_DIR"] = c.dir

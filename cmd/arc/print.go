@@ -37,20 +37,20 @@ const (
 // paints are the colours of states.
 var paints = map[string]string{
 	"delivered": green, "completed": green, "healthy": green, "ready": green, "approved": green, "ok": green,
-	"running": cyan, "active": cyan, "blocked": red, "failed": red, "failing": red, "waiting": yellow, "waits": yellow, "asking": yellow,
-	"struggling": yellow, "canceled": faint, "parked": faint,
+	"running": cyan, "active": cyan, "blocked": red, "failed": red, "failing": red, "canceled": faint,
+	"parked": faint, "waiting": yellow, "waits": yellow, "asking": yellow, "struggling": yellow,
 }
 
 // logger tells what has no other place on the error output.
 func logger(s *screen) *slog.Logger {
-	return slog.New(slog.NewTextHandler(writer(func(text string) { s.Say(s.Paint(faint, strings.TrimSpace(text))) }), &slog.HandlerOptions{
-		Level: slog.LevelWarn, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))
+	out := writer(func(text string) { s.Say(s.Paint(faint, strings.TrimSpace(text))) })
+	timeless := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: timeless}))
 }
 
 type writer func(string)

@@ -59,7 +59,8 @@ func (c *command) serveCommands() []*cobra.Command {
 		keep(time.Second, "not taken up, the former stays", func() error {
 			changed, err := a.reload()
 			if changed {
-				c.Say("arc.yaml is taken up: its workers, tools, models, gates, sources and budget; the rest when arc serve is started again")
+				c.Say("arc.yaml is taken up: its workers, tools, models, gates, sources and budget; " +
+					"the rest when arc serve is started again")
 			}
 			return err
 		})
@@ -108,19 +109,16 @@ func (c *command) serveCommands() []*cobra.Command {
 		f.BoolVar(&quiet, "no-sensors", false, "sensors are run by others")
 		f.BoolVar(&idle, "no-dispatch", false, "tasks are left to arc run")
 		f.IntVar(&n, "workers", 1, "tasks at a time")
-		f.StringVar(&web, "web", "", "address of the dashboard, as 127.0.0.1:8080: whoever uses this machine can use it")
+		f.StringVar(&web, "web", "", "the dashboard's address, as 127.0.0.1:8080, for all users of this machine")
 	})
-	return []*cobra.Command{serve, c.servicesCommand(), c.mcpCommand()}
-}
-
-// mcpCommand serves an MCP client: by the process that stays, or by this one.
-func (c *command) mcpCommand() *cobra.Command {
-	return c.leaf(speaks, "mcp", "Serve an MCP client over standard input and output", func(ctx context.Context, a *app, _ string) error {
+	mcpServer := func(ctx context.Context, a *app, _ string) error { // here, or in the process that stays
 		return mcp.Serve(ctx, a.agent, os.Stdin, os.Stdout, a.offers())
-	}, nil)
+	}
+	return []*cobra.Command{serve, c.servicesCommand(),
+		c.leaf(speaks, "mcp", "Serve an MCP client over standard input and output", mcpServer, nil)}
 }
 
-// offers is what MCP clients get: the tools for memory, runs, tasks and the person, as models that nobody vouches for.
+// offers is what MCP clients get: tools for memory, runs, tasks and the person, as untrusted models.
 func (a *app) offers() *mcp.Options {
 	return &mcp.Options{Logger: a.log, Queue: func(context.Context, memory.Scope) (*queue.Queue, error) { return a.queue, nil }}
 }
@@ -130,19 +128,18 @@ const idleFor = 3 * time.Second
 
 // every calls f at once and then at an interval, until ctx ends.
 func every(ctx context.Context, interval time.Duration, f func()) {
-	for tick := time.NewTicker(interval); ; {
+	for {
 		f()
 		select {
-		case <-tick.C:
+		case <-time.After(interval):
 		case <-ctx.Done():
-			tick.Stop()
 			return
 		}
 	}
 }
 
-// The two services of a folder: dispatch stays, and executes the commands of others; sensors runs each minute. A unit
-// has the PATH of the shell that has installed it, since that of the system lacks what a person has added.
+// The two services of a folder: dispatch stays, and executes the commands of others; sensors runs each
+// minute. A unit has the PATH of the shell that has installed it: that of the system lacks things.
 //
 //go:embed units.txt
 var unitTexts string
@@ -164,11 +161,12 @@ func (c *command) units() (dir string, out []unit, err error) {
 	case "darwin":
 		kind, dir = "launchd", filepath.Join(home, "Library", "LaunchAgents")
 	default:
-		return "", nil, fmt.Errorf("no services on %s: have arc serve started by what starts programs there", runtime.GOOS)
+		return "", nil, fmt.Errorf("no services on %s: have arc serve started as programs are there", runtime.GOOS)
 	}
 	data := map[string]string{"Self": self, "Dir": c.dir, "Path": os.Getenv("PATH"), "ID": handle(c.dir)[:6]}
 	for _, name := range map[string][]string{
-		"systemd": {"dispatch.service", "sensors.service", "sensors.timer"}, "launchd": {"dispatch.plist", "sensors.plist"},
+		"systemd": {"dispatch.service", "sensors.service", "sensors.timer"},
+		"launchd": {"dispatch.plist", "sensors.plist"},
 	}[kind] {
 		var b strings.Builder
 		if err := unitTemplates.ExecuteTemplate(&b, name, data); err != nil {
@@ -199,14 +197,14 @@ func (c *command) servicesCommand() *cobra.Command {
 			if strings.HasSuffix(file, "sensors.service") {
 				return nil // its timer starts it
 			}
-			return c.control(ctx, file, true)
+			return c.control(ctx, file, "enable", "load")
 		}), nil),
 		c.leaf(local, "uninstall", "Stop and remove the services", each(func(ctx context.Context, file string, _ unit) error {
 			if _, err := os.Stat(file); err != nil {
 				return nil // it is not installed
 			}
 			c.Print("removing " + file)
-			return errors.Join(c.control(ctx, file, false), os.Remove(file))
+			return errors.Join(c.control(ctx, file, "disable", "unload"), os.Remove(file))
 		}), nil),
 		c.leaf(local, "status", "Say how the services are", each(func(_ context.Context, file string, u unit) error {
 			state := "installed"
@@ -222,11 +220,11 @@ func (c *command) servicesCommand() *cobra.Command {
 		}), nil))
 }
 
-// control starts a service with the system from now on, or stops it.
-func (c *command) control(ctx context.Context, file string, on bool) error {
-	argv := []string{"systemctl", "--user", map[bool]string{true: "enable", false: "disable"}[on], "--now", filepath.Base(file)}
+// control starts or stops a service, now and with the system, by the word of systemctl or of launchctl.
+func (c *command) control(ctx context.Context, file, systemd, launchd string) error {
+	argv := []string{"systemctl", "--user", systemd, "--now", filepath.Base(file)}
 	if runtime.GOOS == "darwin" {
-		argv = []string{"launchctl", map[bool]string{true: "load", false: "unload"}[on], "-w", file}
+		argv = []string{"launchctl", launchd, "-w", file}
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = c.Out, c.Err

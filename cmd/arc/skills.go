@@ -25,8 +25,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// skills are those of the folder: skills/NAME/SKILL.md, with AGENT.md, an executable sensor and an executable cli
-// beside it where it has them, each with any extension.
+// skills are those of the folder: skills/NAME/SKILL.md, with AGENT.md, an executable sensor and an executable
+// cli beside it where it has them, each with any extension.
 func (c *command) skills() ([]reason.Skill, error) {
 	return reason.LoadSkills(os.DirFS(filepath.Join(c.dir, "skills")))
 }
@@ -41,8 +41,8 @@ func (c *command) named(names ...string) (out []reason.Skill, err error) {
 	for _, name := range names {
 		i := slices.Index(have, name)
 		if i < 0 {
-			err = cmp.Or(err, fmt.Errorf("there are %s", cmp.Or(strings.Join(have, ", "), "none: write skills/NAME/SKILL.md")))
-			return nil, usage("no skill %q: %w", name, err)
+			all := cmp.Or(strings.Join(have, ", "), "none: write skills/NAME/SKILL.md")
+			return nil, usage("no skill %q: %w", name, cmp.Or(err, fmt.Errorf("there are %s", all)))
 		}
 		out = append(out, all[i])
 	}
@@ -134,7 +134,7 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 // workFactor is that of agefile; 0: its default.
 var workFactor int
 
-// vault has the credentials of a folder as SERVICE.KEY; those of the service «env» are variables, by the key alone.
+// vault has the credentials of a folder as SERVICE.KEY; the service «env» is of variables.
 func vault(dir string) *agefile.File {
 	f := agefile.Open(filepath.Join(dir, ".arc", "credentials.age"), os.Getenv("ARC_CREDS_PASSWORD"))
 	f.WorkFactor = workFactor
@@ -147,7 +147,7 @@ func unlocked(err error) error {
 	case errors.Is(err, agefile.ErrLocked):
 		return errors.New("the credentials are locked: ARC_CREDS_PASSWORD is not set")
 	case errors.Is(err, agefile.ErrPassword):
-		return errors.New("the credentials cannot be opened: ARC_CREDS_PASSWORD is another's, or the file is damaged")
+		return errors.New("the credentials cannot be opened: ARC_CREDS_PASSWORD is wrong, or the file damaged")
 	case errors.Is(err, agefile.ErrNotFound):
 		return usage("there is no such credential: see arc creds list")
 	}
@@ -238,5 +238,6 @@ func (a *app) secret(ctx context.Context, name string) (string, error) {
 	if service, key, ok := strings.Cut(name, "."); ok {
 		return "", fmt.Errorf("no credential %s: arc creds set --service %s --key %s", name, service, key)
 	}
-	return "", fmt.Errorf("%s is not set: export %s=…, or arc creds set --service env --key %s", name, name, name)
+	const missing = "%[1]s is not set: export %[1]s=…, or arc creds set --service env --key %[1]s"
+	return "", fmt.Errorf(missing, name)
 }

@@ -352,15 +352,16 @@ func (p *progress) line(int) string {
 	return text
 }
 
-// lines are the events that are said in a line: a colour, a mark, and how many lines of a terminal the text may take.
+// lines are the events that are said in a line: a colour, a mark, and how many lines the text may take.
 var lines = map[string]struct {
 	color, mark string
 	most        int
 }{
-	"fired": {green, "a learned plan:", 3}, "decided": {faint, "plan:", 3}, "attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1},
-	"failed": {red, "✗", 0}, "learned": {green, "learned:", 3}, "waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3},
-	"refused": {yellow, "refused:", 3}, "source failed": {yellow, "source failed:", 3}, "subgoal": {yellow, "subgoal:", 3},
-	"retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3}, "recalled": {faint, "recalled", 1},
+	"fired": {green, "a learned plan:", 3}, "decided": {faint, "plan:", 3}, "recalled": {faint, "recalled", 1},
+	"attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1}, "failed": {red, "✗", 0}, "learned": {green, "learned:", 3},
+	"waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3}, "refused": {yellow, "refused:", 3},
+	"source failed": {yellow, "source failed:", 3}, "subgoal": {yellow, "subgoal:", 3},
+	"retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3},
 }
 
 // tell shows an event.

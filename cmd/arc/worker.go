@@ -29,9 +29,10 @@ import (
 func (a *app) workers(c *config) (out []act.Worker, err error) {
 	for _, w := range c.Workers {
 		worker := act.Worker{
-			Name: w.Name, Description: w.About, Skills: w.Skills, ByName: w.ByName, Input: json.RawMessage(w.Input), Timeout: w.Timeout,
-			Price: w.Price, Mode: w.Mode.is, Blast: w.Blast.is, Irreversible: w.Irreversible, AskAbove: w.AskAbove, Secrets: w.Secrets,
+			Name: w.Name, Description: w.About, Skills: w.Skills, ByName: w.ByName,
+			Input: json.RawMessage(w.Input), Timeout: w.Timeout, Price: w.Price,
 		}
+		w.limits.put(&worker)
 		for _, argv := range slices.Concat(c.Gates, w.Gates) {
 			worker.Gates = append(worker.Gates, &gate{a, argv})
 		}
@@ -85,8 +86,8 @@ func (a *app) command(ctx context.Context, env, argv []string) interface {
 	return program.New(a.place(ctx), env, a.in(a.place).Argv(ctx, argv...)...)
 }
 
-// environ is the environment of what is started: that of this process without the keys of models and the password of
-// the credentials. Who needs one lists it under secrets.
+// environ is the environment of what is started: that of this process without the keys of models and the
+// password of the credentials. Who needs one lists it under secrets.
 func (a *app) environ(own ...string) []string {
 	keys := []string{"ARC_CREDS_PASSWORD"}
 	for _, m := range a.config.Load().models() {
@@ -148,7 +149,7 @@ func (a *app) server(name string, s mcpConfig) *mcp.Client {
 	key := fmt.Sprint(name, s)
 	if a.servers[key] == nil {
 		o := &mcp.ClientOptions{Logger: a.log, Tool: func(_ mcp.Hints, t *tools.Tool) bool {
-			t.Mode, t.Blast, t.Irreversible, t.AskAbove, t.Secrets = s.Mode.is, s.Blast.is, s.Irreversible, s.AskAbove, s.Secrets
+			s.limits.put(&t.Worker)
 			return true
 		}}
 		if a.servers[key] = mcp.Dial(s.URL, o); s.URL == "" {
@@ -174,10 +175,9 @@ func (a *app) tools(c *config, names []string) (out []tools.Tool) {
 			out = append(out, w.Shell())
 		case i >= 0: // else it is an MCP server's
 			t := c.Tools[i]
-			out = append(out, w.Program(tools.Tool{
-				Worker: act.Worker{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input),
-					Mode: t.Mode.is, Blast: t.Blast.is, Irreversible: t.Irreversible, AskAbove: t.AskAbove, Secrets: t.Secrets},
-			}, t.Run...))
+			worker := act.Worker{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input)}
+			t.limits.put(&worker)
+			out = append(out, w.Program(tools.Tool{Worker: worker}, t.Run...))
 		}
 	}
 	return out
@@ -207,7 +207,7 @@ func (a *app) worktrees(ctx context.Context, w *worktreeConfig) (act.Around, err
 	return worktree.New(ctx, a.dir, o)
 }
 
-// source tells the planner what arc.yaml names: what a command prints, or, of «code», what the repository has of it.
+// source tells the planner what arc.yaml names: what a command prints, or, of «code», the repository.
 func (a *app) source(ctx context.Context, objective string, tokens int) (out []string, err error) {
 	w := a.in(workspace.In(a.dir))
 	for _, name := range a.config.Load().Sources {
@@ -252,8 +252,9 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 // modelKey has the model of a task by its priority in the context of its run; "": none.
 type modelKey struct{}
 
-// metered is a model of arc.yaml as that stands when it is asked; without a name that of the task's priority, or else
-// that of all. What it takes is in the ledger, and who follows the run is told when it is asked and has answered.
+// metered is a model of arc.yaml as that stands when it is asked; without a name that of the task's
+// priority, or else that of all. What it takes is in the ledger, and who follows the run is told when it
+// is asked and has answered.
 type metered struct {
 	app      *app
 	name, by string // the model, and who asks it
@@ -291,8 +292,8 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 	return answer, err
 }
 
-// key is that of a model; one that needs none gets another than the provider's. A key that is not there is told with
-// its variable and the command that sets it.
+// key is that of a model; one that needs none gets another than the provider's. A key that is not there is
+// told with its variable and the command that sets it.
 func (a *app) key(ctx context.Context, c modelConfig) (string, error) {
 	if c.Key == "" {
 		return "none", nil
@@ -354,7 +355,7 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 	return fmt.Errorf("it has no model %s: it has %s and %d others", c.Name, list.Data[0].ID, len(list.Data)-1)
 }
 
-// planner is the reasoner of arc.yaml as it stands when it is asked. Who has none gets the objective as the one task.
+// planner is the reasoner of arc.yaml as it stands when it is asked; without one the objective is the task.
 type planner struct{ app *app }
 
 func (p *planner) llm() *reason.LLM {
@@ -365,6 +366,6 @@ func (p *planner) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision
 	return p.llm().Decide(ctx, b)
 }
 
-func (p *planner) Answer(ctx context.Context, b *reason.Brief, questions []string) (string, *reason.Usage, error) {
-	return p.llm().Answer(ctx, b, questions)
+func (p *planner) Answer(ctx context.Context, b *reason.Brief, qs []string) (string, *reason.Usage, error) {
+	return p.llm().Answer(ctx, b, qs)
 }
