@@ -20,27 +20,27 @@ import (
 type Objective struct {
 	// ID is that of the run, unique in its scope, at most 240 bytes. The same ID is the same run; "": one is
 	// made.
-	ID string
+	ID string `cbor:",omitzero"`
 
-	Text      string          // at most 64 KiB
-	Situation string          // the kind of case, in the host's words
-	Inputs    json.RawMessage // a JSON object: what varies between cases; at most 64 KiB
+	Text      string          `cbor:",omitzero"` // at most 64 KiB
+	Situation string          `cbor:",omitzero"` // the kind of case, in the host's words
+	Inputs    json.RawMessage `cbor:",omitzero"` // a JSON object: what varies between cases; at most 64 KiB
 
 	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB.
-	Data json.RawMessage
+	Data json.RawMessage `cbor:",omitzero"`
 
-	Session    string         // runs of a session are assessed together
-	Scope      memory.Scope   // "": Options.Scope
-	Lessons    memory.Scope   // where plans, warnings and figures are shared: Scope or one above it; "": Scope
-	Also       []memory.Scope // scopes of the tenant that are recalled from, too
-	Conditions []string       // what else must hold for the same plan to be right
-	Tasks      []reason.Task  // the plan, where the host has one; the reasoner is asked once it has failed
-	Secrets    []string       // names of secrets that may stand in what is given here, see [Host].Secrets
-	Budget     Budget
+	Session    string         `cbor:",omitzero"` // runs of a session are assessed together
+	Scope      memory.Scope   `cbor:",omitzero"` // "": Options.Scope
+	Lessons    memory.Scope   `cbor:",omitzero"` // where plans and figures are shared: Scope or above; "": Scope
+	Also       []memory.Scope `cbor:",omitzero"` // scopes of the tenant that are recalled from, too
+	Conditions []string       `cbor:",omitzero"` // what else must hold for the same plan to be right
+	Tasks      []reason.Task  `cbor:",omitzero"` // the host's plan, if any; the reasoner is asked once it fails
+	Secrets    []string       `cbor:",omitzero"` // names of secrets that may stand in it, see [Host].Secrets
+	Budget     Budget         `cbor:",omitzero"`
 
-	Fresh       bool // nothing is recalled and nothing fires; the outcome is learned
-	Once        bool // an attempt that a crash has interrupted is not made again: the run is blocked
-	Provisional bool // a delivery counts for nothing until [View.Judge] says what it was
+	Fresh       bool `cbor:",omitzero"` // nothing is recalled and nothing fires; the outcome is learned
+	Once        bool `cbor:",omitzero"` // an attempt that a crash cuts off is not made again: the run is blocked
+	Provisional bool `cbor:",omitzero"` // a delivery counts for nothing until [View.Judge] says what it was
 }
 
 // Errors of an Agent. They may be wrapped.

@@ -37,17 +37,17 @@ func (v Verdict) check() error {
 
 // Outcome is what came of a case.
 type Outcome struct {
-	Verdict   Verdict
-	Complaint string           // why it failed, where that is not in Failed
-	Failed    []reason.Failure // what was refused, first to last
-	Plan      *reason.Plan     // the calls that were made; nil: not known, or those of Fires
-	Applied   []memory.ID      // memories of the Advice that shaped the plan: it lapses when one of them changes
-	Utilized  []memory.ID      // nil: not known
-	Misled    []memory.ID
-	Worker    string // who answered; it is ranked by the Verdict and Usage, and has episodes of its own with the Actor
-	Usage     *reason.Usage
-	Answer    string   // what was said to the user, for the episode
-	Untrusted []string // what strangers said beside the case: data, pages
+	Verdict   Verdict          `cbor:",omitzero"`
+	Complaint string           `cbor:",omitzero"` // why it failed, where that is not in Failed
+	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last
+	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: not known, or those of Fires
+	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
+	Utilized  []memory.ID      `cbor:",omitzero"` // nil: not known
+	Misled    []memory.ID      `cbor:",omitzero"`
+	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; has episodes
+	Usage     *reason.Usage    `cbor:",omitzero"`
+	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
+	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case: data, pages
 }
 
 // trim cuts what is kept of an outcome to what a record can hold.

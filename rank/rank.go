@@ -98,16 +98,16 @@ func (u *Usage) Add(v *Usage) *Usage {
 type Sample struct {
 	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces the
 	// former, if that is among the last 200, as a later verdict does. "": each call is another attempt.
-	Run       string
-	Candidate string
+	Run       string `cbor:",omitzero"`
+	Candidate string `cbor:",omitzero"`
 	Task
-	Outcome    Outcome
-	Class      string // the class of the error or complaint, for [Book.Health]; at most 256 bytes are kept
-	Wall       time.Duration
-	Usage                // of the attempt; EstimateUSD counts where CostUSD is nil; Calls and Cached are not kept
-	Confidence *float64  // what the candidate itself reported; it is held to [0,1]
-	Reward     *float64  // the host's own measure of worth, for Learned; nil: see [Book.Learned]
-	At         time.Time // when the attempt ended; zero or later than now: now
+	Outcome    Outcome       `cbor:",omitzero"`
+	Class      string        `cbor:",omitzero"` // of the error or complaint, for [Book.Health]; up to 256 bytes
+	Wall       time.Duration `cbor:",omitzero"`
+	Usage                    // of the attempt; EstimateUSD counts if CostUSD is nil; Calls and Cached do not
+	Confidence *float64      `cbor:",omitzero"` // what the candidate itself reported; it is held to [0,1]
+	Reward     *float64      `cbor:",omitzero"` // the host's measure of worth for Learned; nil: [Book.Learned]
+	At         time.Time     // when the attempt ended; zero or later than now: now
 }
 
 // cost returns what the attempt is taken to have cost, and whether that is known.
