@@ -12,10 +12,10 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the scopes below
-// it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the words of its cases; it
-// differs by why it does not fire for any of them, and by nothing if it does, whatever Rules are new: Before looks at those.
-// One whose deliveries do not count any more has no calls.
+// Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
+// scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
+// words of its cases; it differs by why it does not fire for any of them, and by nothing if it does, whatever
+// Rules are new: Before looks at those. One whose deliveries do not count any more has no calls.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
 	st, scope := l.group.Store(), cmp.Or(scope, "_")
 	err = scan(ctx, st, scope, planKind, func(key string, _ store.Entry, r *record) error {
@@ -50,10 +50,10 @@ func (p *plan) known(scope memory.Scope, id string, r *record, all []*plan) reas
 	return s
 }
 
-// Edit takes up what a person says of a plan, by the ID that [Layer.Known] gives, and reports whether that is new.
-// Changed calls are suggested until a plan with them fires, which takes two deliveries; the former plan does not fire.
-// nil: they are as they were. A retired plan neither fires nor is suggested, until that is taken back. What is said in a
-// Lessons scope holds for the scopes below it. An unknown id is store.ErrNotFound.
+// Edit takes up what a person says of a plan, by the ID that [Layer.Known] gives, and reports whether that is
+// new. Changed calls are suggested until a plan with them fires, which takes two deliveries; the former plan
+// does not fire. nil: they are as they were. A retired plan neither fires nor is suggested, until that is
+// taken back. What is said in a Lessons scope holds below it. An unknown id is store.ErrNotFound.
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool) (changed bool, err error) {
 	key, of, _ := strings.Cut(id, "/")
 	scope = cmp.Or(scope, "_")

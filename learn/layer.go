@@ -51,8 +51,8 @@ const (
 	upliftKind = "lu"
 )
 
-// Open opens the Layer of a tenant, that of Options.Scope, in a directory. The root package's Agent may have the same
-// directory at another time: they share the keys.
+// Open opens the Layer of a tenant, that of Options.Scope, in a directory. The root package's Agent may have
+// the same directory at another time: they share the keys.
 func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	st, err := badger.Open(ctx, dir, nil)
 	if err != nil {
@@ -67,7 +67,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	return l, nil
 }
 
-// New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which stays its owner's.
+// New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	m := *cmp.Or(opts.Memory, &memory.Options{})
@@ -92,8 +92,8 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	return l, nil
 }
 
-// With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the parts
-// commit by. Nothing is sanitised: the owner has done that.
+// With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the
+// parts commit by. Nothing is sanitised: the owner has done that.
 func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
 	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book, close: func() error { return nil }}
 	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
@@ -113,8 +113,8 @@ func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope
 // Close ends what Open has opened.
 func (l *Layer) Close() error { return l.close() }
 
-// Before returns what is known about a case. Where it returns an error, the Advice is empty and usable all the same:
-// a host may go on without.
+// Before returns what is known about a case. Where it returns an error, the Advice is empty and usable all
+// the same: a host may go on without.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	c, err := l.check(c)
 	if err != nil {
@@ -228,9 +228,9 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
-// Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict corrects
-// them; and the plans that were delivered once in that time, and not again, though they fire for other texts. It
-// returns how many.
+// Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict
+// corrects them; and the plans that were delivered once in that time, and not again, though they fire for
+// other texts. It returns how many.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
 	drop := func(old bool, e store.Entry, of memory.ID) error {

@@ -1,14 +1,14 @@
-// Package learn is the layer around any loop: what a check has passed is used again, what a check refused is warned
-// of, and the difference is measured.
+// Package learn is the layer around any loop: what a check has passed is used again, what a check refused is
+// warned of, and the difference is measured.
 //
-// A [Layer] has two calls. [Layer.Before] gives [Advice] on a [Case]: memories, what was refused before and what
-// passed instead, and plans. [Layer.After] learns from the [Outcome]. A plan that two deliveries of cases with equal
-// words have in common fires: it can be carried out without asking a model. Whatever is like it, and not the same,
-// is shown, with what differs.
+// A [Layer] has two calls. [Layer.Before] gives [Advice] on a [Case]: memories, what was refused before and
+// what passed instead, and plans. [Layer.After] learns from the [Outcome]. A plan that two deliveries of
+// cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
+// it, and not the same, is shown, with what differs.
 //
-// Before is in layer.go, recall.go, warn.go and like.go (cases in other words), After and Judge in outcome.go. Which plan
-// fires is in plan.go (by all its deliveries), match.go (by two) and shape.go (a case made ready), what a person sees and
-// says of plans in known.go. [Layer] has examples.
+// Before is in layer.go, recall.go, warn.go and like.go (cases in other words), After and Judge in
+// outcome.go. Which plan fires is in plan.go (by all its deliveries), match.go (by two) and shape.go (a case
+// made ready), what a person sees and says of plans in known.go. [Layer] has examples.
 //
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
 // [store.Changer]. The root package is built on the same calls.
@@ -32,8 +32,8 @@ import (
 // Case is what is to be done. Before looks at ID, Scope to Text, Inputs, and Conditions to Fresh.
 type Case = reason.Case
 
-// Advice is what Before knows about a case. The zero Advice is empty and usable. It survives JSON, and is given to
-// After once.
+// Advice is what Before knows about a case. The zero Advice is empty and usable. It survives JSON, and is
+// given to After once.
 type Advice struct {
 	Case                 // with what is Known of it
 	Ranked []rank.Scored // Case.Candidates in order
@@ -45,12 +45,12 @@ type Options struct {
 	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
 	Holdout float64     // the share of cases that gets nothing, by chance, in [0, 1)
 
-	// Memory is of Open and New; With takes its Languages and Now. Its Now is the clock of the whole Layer. Its Sanitizer
-	// takes secrets out of cases, outcomes and verdicts, too, before they are kept or shown. nil: redact.New(nil).
+	// Memory is of Open and New; With takes its Languages and Now, the clock of the whole Layer. Its Sanitizer
+	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
 
-	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a person
-	// first. A Layer of its own does not look at it: there the host carries plans out.
+	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a
+	// person first. A Layer of its own does not look at it: there the host carries plans out.
 	FireIrreversible bool
 
 	Seed uint64 // of the holdout and of IDs; 0: IDs are made by chance

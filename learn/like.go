@@ -12,8 +12,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// The cases of a scope's plans are found as all else is that a scope remembers: each key has a memory with the words
-// of its cases. These lie in a scope below it, whose name is for nobody else, where no other recall looks. The Slot is the key.
+// The cases of a scope's plans are found as all else is that a scope remembers: a memory, with the key as its
+// Slot, has the words of its cases. It lies in a scope below, of a name of its own, which no other recall has.
 func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
 
 // like returns the keys of cases that are most like the case, by the words of their situation and text.

@@ -16,11 +16,11 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// This file has the rule by which a plan runs again, and by which it is shown. Deliveries of one plan are compared:
-// what was equal in all is a constant, what differed is a parameter. A plan fires by two deliveries, where all that
-// they have in common holds again. Nothing is decided by what words mean.
+// This file has the rule by which a plan runs again, and by which it is shown. Deliveries of one plan are
+// compared: what was equal in all is a constant, what differed is a parameter. A plan fires by two
+// deliveries, where all that they have in common holds again. Nothing is decided by what words mean.
 
-// piece is a part of a text as it stands, and the path of the input that says what follows; at the end it has none.
+// piece is a part of a text as it stands, and the path of the input that says what follows; at the end none.
 type piece struct{ text, of string }
 
 // split parts a text at the values of inputs that stand in it as whole tokens, the longest first.
@@ -51,8 +51,8 @@ func join(pieces []piece, say func(path string) string) string {
 
 func brace(path string) string { return "{" + path + "}" }
 
-// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs; and one
-// plan, and so the same paths in its calls.
+// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs;
+// and one plan, and so the same paths in its calls.
 type match struct {
 	of     []*delivery
 	values []*value        // those of the inputs
@@ -85,8 +85,8 @@ func newMatch(of []*delivery, now *shape) *match {
 
 var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
 
-// fire returns the plan of two deliveries for the case at hand, or why it must not run. Among are all deliveries of
-// the plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: no more is asked then.
+// fire returns the plan of two deliveries for the case at hand, or why it must not run. Among are all of the
+// plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
 func fire(a, b *delivery, now *shape, among []*delivery, known []reason.PlanCall) (calls []reason.PlanCall, why string) {
 	m := newMatch([]*delivery{a, b}, now)
 	for _, v := range m.values {
@@ -115,8 +115,8 @@ func fire(a, b *delivery, now *shape, among []*delivery, known []reason.PlanCall
 	return calls, ""
 }
 
-// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last delivery, of
-// what it is bound to, of the words around that, and of why it cannot be bound.
+// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last
+// delivery, of what it is bound to, of the words around that, and of why it cannot be bound.
 func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any, string)) (calls []reason.PlanCall, why string) {
 	last := m.of[len(m.of)-1]
 	for i, call := range last.Calls {
@@ -151,8 +151,8 @@ func (m *match) calls(leaf func(path string, v, out any, rest, why string) (any,
 	return calls, why
 }
 
-// bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a text in which
-// all have the same inputs in the same places.
+// bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a
+// text in which all have the same inputs in the same places.
 func (m *match) bind(path string, was []made) (out any, why string) {
 	same, alike, text := true, true, word(was[0].v) != ""
 	for _, w := range was {
@@ -176,7 +176,7 @@ func (m *match) bind(path string, was []made) (out any, why string) {
 	return join(was[0].cut, func(path string) string { return word(m.say(path)) }), ""
 }
 
-// say marks a value, and those that differed in the same way, as said by a call, and returns what stands for it.
+// say marks a value, and those that differed like it, as said by a call, and returns what stands for it.
 func (m *match) say(path string) any {
 	of := m.values[slices.IndexFunc(m.values, func(v *value) bool { return v.path == path })]
 	for _, v := range m.values {
@@ -185,8 +185,8 @@ func (m *match) say(path string) any {
 	return of.now
 }
 
-// wrong returns why the values at hand are not such that both deliveries speak for them, or what the plan keeps of
-// former ones.
+// wrong returns why the values at hand are not such that both deliveries speak for them, or what the plan
+// keeps of former ones.
 func (m *match) wrong(among []*delivery) string {
 	for i, v := range m.values {
 		if why := v.formed(each(among, func(d *delivery) any { return d.in[i].v })); why != "" {
@@ -203,9 +203,9 @@ func (m *match) wrong(among []*delivery) string {
 	return m.left()
 }
 
-// left returns which part of a former value stands in the plan: the whole of one, also inside a word if it has three
-// letters, or a word or number that both had. What only one of them had is not there because of it, since the other
-// delivery has it too.
+// left returns which part of a former value stands in the plan: the whole of one, also inside a word if it
+// has three letters, or a word or number that both had. What only one of them had is not there because of it,
+// since the other delivery has it too.
 func (m *match) left() string {
 	rest := m.rest.String()
 	words, lower := extract.Words(rest), strings.ToLower(rest)
@@ -259,8 +259,8 @@ func (v *value) formed(former []any) string {
 
 var digits = regexp.MustCompile(`\pN+`)
 
-// near accepts a number that lies between the former ones; or is at most half as large again as the largest, and at
-// least two thirds of the smallest.
+// near accepts a number that lies between the former ones; or is at most half as large again as the largest,
+// and at least two thirds of the smallest.
 func near(now any, former []any) bool {
 	f, ok := float(now)
 	low, high := math.Inf(1), math.Inf(-1)
@@ -271,10 +271,10 @@ func near(now any, former []any) bool {
 	return ok && (low <= f && f <= high || 2*f <= 3*high && 3*f >= 2*low)
 }
 
-// built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a path that
-// neither had as often, or had at that end; a single sign that names are made of ("d.oneil", "lena-k", "a_b") is none.
-// It begins and ends with what both begin and end with, and has as many digits in each place where all are built alike.
-// It is hardly longer than any before, as a list or a target of another kind would be.
+// built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a
+// path that neither had as often, or had at that end; a single sign that names are made of ("d.oneil",
+// "lena-k", "a_b") is none. It begins and ends with what both begin and end with, has as many digits in each
+// place where all are built alike, and is hardly longer than any before: a list or another target would be.
 func (v *value) built(s string, former []any) bool {
 	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
 	alike := kinds(x) == kinds(now) && kinds(y) == kinds(now)
@@ -314,8 +314,8 @@ func common(a, b []string) (n int) {
 	return n
 }
 
-// relation says how two values relate: equal or not, and the order of numbers and of strings with digits that are
-// built alike.
+// relation says how two values relate: equal or not, and the order of numbers and of strings with digits that
+// are built alike.
 func relation(v, w any) string {
 	x, y := word(v), word(w)
 	f, number := float(v)

@@ -66,7 +66,7 @@ type Learned struct {
 	Note  string // why a delivery was not learned as a plan
 }
 
-// given is what is kept of an Advice and its Outcome, so that it counts once and a later verdict can take it back.
+// given is what is kept of an Advice and its Outcome, so that it counts once and a verdict can take it back.
 type given struct {
 	Case    Case        `cbor:"1,keyasint,omitzero"`
 	Shown   []memory.ID `cbor:"2,keyasint,omitzero"`
@@ -83,8 +83,8 @@ type given struct {
 	Heard   string      `cbor:"13,keyasint,omitzero"` // the words of strangers and turns, which are not kept
 }
 
-// After learns from what came of a case. A second After of an Advice changes nothing, and returns what the first
-// did. Without a Before, as of a run that began without memory, a zero Advice with a Case is learned from, too.
+// After learns from what came of a case. A second After of an Advice changes nothing, and returns what the
+// first did. Without a Before, as of a run that began without memory, it takes a zero Advice with a Case.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -153,9 +153,9 @@ func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, s *shape, 
 	return cmp.Or(l.measure(ctx, b, g, +1), l.credit(ctx, b, g), l.refuse(ctx, b, g, s, strangers), l.keepPlan(ctx, b, g, s))
 }
 
-// Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last verdict
-// counts, and takes back what the former gave. A delivery that was wrong stops its plan: it fires again after two later
-// deliveries.
+// Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
+// verdict counts, and takes back what the former gave. A delivery that was wrong stops its plan: it fires
+// again after two later deliveries.
 func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verdict, why string) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.StageJudge(ctx, b, scope, id, v, why)
@@ -184,8 +184,8 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	return Learned{g.Ready, g.Note}, err
 }
 
-// keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by it for the
-// first time. A delivery that a person has found wrong stops the plan. What came of the Advice before is taken back.
+// keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by
+// it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back.
 func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape) error {
 	c, o := &g.Case, &g.Outcome
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
@@ -248,8 +248,8 @@ func (r *record) share(scope memory.Scope) {
 // above names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
 func above(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 
-// measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it back.
-// Without a holdout nothing is counted: the two would not be alike.
+// measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it
+// back. Without a holdout nothing is counted: the two would not be alike.
 func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) error {
 	o, u := &g.Outcome, cmp.Or(g.Outcome.Usage, &reason.Usage{})
 	if l.opts.Holdout == 0 || o.Verdict == Unknown || g.Case.Fresh {

@@ -28,9 +28,9 @@ const (
 	maxScopes     = 6        // of a Lessons scope, those that came to a plan last
 )
 
-// record is what is kept of a key: the plans that delivered its cases, or what was refused in its situation. At a
-// scope that is the Lessons of others it names the scopes that came to it, too: what they did stays where it is, so
-// that nothing of a scope is kept outside of it.
+// record is what is kept of a key: the plans that delivered its cases, or what was refused in its situation.
+// At a scope that is the Lessons of others it names the scopes that came to it, too: what they did stays
+// where it is, so that nothing of a scope is kept outside of it.
 type record struct {
 	Situation         string
 	Conditions, Goals []string
@@ -44,8 +44,8 @@ type record struct {
 	rev store.Revision // that it was read at
 }
 
-// plan is one list of calls, but for what their inputs say, with the deliveries that made them. What is kept of it is
-// not changed once it is read; as it stands for a case it is a copy, with the deliveries that count.
+// plan is one list of calls, but for what their inputs say, with the deliveries that made them. What is kept
+// of it is not changed once it is read; as it stands for a case it is a copy, with the deliveries that count.
 type plan struct {
 	ID                string
 	Retired           bool // by a person
@@ -117,8 +117,8 @@ func (d *delivery) find(in []leaf) {
 	}
 }
 
-// worded returns plans as they stand for a case, and the case, with words among the inputs. Deliveries of cases that
-// differ in more are left out, and plans that do not stand as they were delivered.
+// worded returns plans as they stand for a case, and the case, with words among the inputs. Deliveries of
+// cases that differ in more are left out, and plans that do not stand as they were delivered.
 func (r *record) worded(c *Case, s *shape) ([]*plan, *shape) {
 	in, rest := worded(c.Text, s.in)
 	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
@@ -174,8 +174,8 @@ func (r *record) of(id string) *plan {
 	return r.plan(id)
 }
 
-// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has had a word on;
-// a new one is tried before the last of the old.
+// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has had a
+// word on; a new one is tried before the last of the old.
 func (r *record) add(id string, d *delivery) *plan {
 	p := r.of(id)
 	p.Deliveries = append(p.Deliveries, d)
@@ -209,7 +209,7 @@ func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verd
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
 func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
 
-// at returns the record of a key in a store or batch, read once for each of its revisions. It must not be changed.
+// at returns the record of a key, read once for each of its revisions. It must not be changed.
 func (l *Layer) at(ctx context.Context, in codec.Reader, scope memory.Scope, kind, id string) (*record, error) {
 	e, err := in.Get(ctx, scope.Key(kind, id))
 	if errors.Is(err, store.ErrNotFound) {
@@ -228,7 +228,7 @@ func (l *Layer) at(ctx context.Context, in codec.Reader, scope memory.Scope, kin
 	return r, nil
 }
 
-// edit changes the record of a key, unless f says that nothing has changed. Slices in it f clones: others read them.
+// edit changes the record of a key, unless f says that it has not. Slices in it f clones: others read them.
 func (l *Layer) edit(ctx context.Context, b *store.Batch, scope memory.Scope, kind, id string, f func(*record) (changed bool, err error)) error {
 	was, err := l.at(ctx, b, scope, kind, id)
 	if err != nil {
@@ -254,8 +254,8 @@ func each[T, U any](of []T, f func(T) U) []U {
 	return out
 }
 
-// sources returns the records of a key that a case learns from: its scope's own, and those of other scopes that came
-// to it, which the record of its Lessons names.
+// sources returns the records of a key that a case learns from: its scope's own, and those of other scopes
+// that came to it, which the record of its Lessons names.
 func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []*record, up *record, err error) {
 	st := l.group.Store()
 	own, err := l.at(ctx, st, c.Scope, kind, key)
@@ -272,7 +272,7 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []
 	return from, up, err
 }
 
-// plans returns the plans of a key for a case, best first, with the deliveries that count, and what tells of its cases.
+// plans returns the plans of a key for a case, best first, with the deliveries that count, and its records.
 func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*record, error) {
 	from, up, err := l.sources(ctx, c, planKind, key)
 	if err == nil && key == s.key && len(s.in) > 0 {
@@ -293,9 +293,9 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*reco
 	return out, err
 }
 
-// merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries that count
-// by what a person has said of a plan, in the record itself, in that of the scope, or in that over all. What one other
-// scope alone came to is not told. The record of one case keeps longer what was delivered of it.
+// merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries
+// that count by what a person has said of a plan, in the record itself, in that of the scope, or in that over
+// all. What one other scope alone came to is not told. The record of one case keeps its deliveries longer.
 func merge(scope memory.Scope, from []*record, up *record) *record {
 	own, all := from[0], *up
 	if own.Paths != nil {
@@ -338,7 +338,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 
 var never = time.Unix(1<<40, 0) // when a delivery of a plan that is retired counts
 
-// until returns the time until which deliveries of a plan do not count, by what a person has said in records, and why.
+// until returns until when deliveries of a plan do not count, by what a person has said in records, and why.
 func until(id string, in ...*record) (at time.Time, why string) {
 	for _, r := range in {
 		p := cmp.Or(r.plan(id), &plan{})
@@ -357,10 +357,10 @@ func until(id string, in ...*record) (at time.Time, why string) {
 	return at, why
 }
 
-// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules those
-// that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless they mean other calls
-// for a third of their scopes; where two pairs mean different calls, none does. Of the cases that share what both have
-// in common, a plan takes two more deliveries than any other has: a model that is wrong now and then is outvoted.
+// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
+// rules those that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless
+// they mean other calls for a third of their scopes; where two pairs mean different calls, none does. Of the
+// cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake.
 func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
 	for i, b := range slices.Backward(p.Deliveries) { // the last ones say why not, and the words of tasks
 		for _, a := range slices.Backward(p.Deliveries[:i]) {
@@ -395,7 +395,7 @@ func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string)
 	return calls, why
 }
 
-// refuted reports whether two deliveries mean other calls for the case of a third of their scopes than those that did it.
+// refuted reports whether two deliveries mean other calls than the case of a third of their scopes has had.
 func (p *plan) refuted(a, b *delivery) bool {
 	return slices.ContainsFunc(p.Deliveries, func(d *delivery) bool {
 		if d == a || d == b || d.scope != a.scope && d.scope != b.scope {
@@ -422,9 +422,9 @@ func (p *plan) common(a, b *delivery) (n int) {
 	return n
 }
 
-// suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each parameter, and
-// no value of another case is in it. What a single delivery says is shown if it names nothing. Without a delivery that
-// counts it has no calls.
+// suggestion is the plan as it is shown for a case that it does not fire for: {name} stands for each
+// parameter, and no value of another case is in it. What a single delivery says is shown if it names nothing.
+// Without a delivery that counts it has no calls.
 func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	of := p.Deliveries
 	if len(of) == 0 {
@@ -469,8 +469,8 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 
 var braced = regexp.MustCompile(`\{([^{}\x00]+)\}`)
 
-// parameters are the names in braces in calls, with the types of the values that they had; where nobody knows of these
-// any name is one.
+// parameters are the names in braces in calls, with the types of the values that they had; where nobody knows
+// of these any name is one.
 func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 	names := make(map[string]string)
 	for _, c := range calls {

@@ -13,8 +13,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to think, for
-// the lessons of its situation; and for what nobody vouches for.
+// queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
+// think, for the lessons of its situation; and for what nobody vouches for.
 func queries(c *Case, s *shape) []memory.Query {
 	text := c.Text
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
@@ -79,7 +79,7 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 // saying is a digest of what a memory says.
 func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
 
-// lapsed says why a delivery does not count: a memory that its plan was made of does not say the same any more.
+// lapsed says why a delivery does not count: a memory that its plan was made of says something else.
 func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error) {
 	for _, m := range d.Applied {
 		r, err := l.bank.In(m.Scope).Get(ctx, m.ID)

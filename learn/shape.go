@@ -19,7 +19,7 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// maxValues is the bound of a case's inputs, since each value is compared with each. A case beyond it has no plan.
+// maxValues is how many inputs a case with a plan has at most, since each value is compared with each.
 const maxValues = 128
 
 // shape is a case made ready to be compared.
@@ -40,8 +40,8 @@ type leaf struct {
 // empty is an "object" or a "list" without values.
 type empty string
 
-// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and types. Of a
-// case that cannot be read the shape is empty.
+// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and
+// types. Of a case that cannot be read the shape is empty.
 func shapeOf(c *Case) (*shape, error) {
 	v, err := schema.Read(c.Inputs)
 	if err != nil {
@@ -73,8 +73,8 @@ func (s *shape) paths() []string {
 	return each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
 }
 
-// worded returns the inputs of a case with the words of its text, as if the host had put these there, too, and what
-// else cases must have in common. Words are what is between spaces, without the signs at the ends.
+// worded returns the inputs of a case with the words of its text, as if the host had put these there, too,
+// and what else cases must have in common. Words are what is between spaces, without the signs at the ends.
 func worded(s string, in []leaf) (all []leaf, rest string) {
 	all = slices.Clip(in)
 	gap := func(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spaceless...) }
@@ -102,8 +102,8 @@ func digest(s string) string {
 	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
-// fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital of a
-// plain first word.
+// fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital
+// of a plain first word.
 func fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	stop := last(s)
@@ -136,8 +136,8 @@ func holds(s, w string) bool {
 	return false
 }
 
-// joined reports whether two runes side by side are of one word or number. Scripts without spaces have no ends of
-// words to see.
+// joined reports whether two runes side by side are of one word or number. Scripts without spaces have no
+// ends of words to see.
 func joined(r, s rune) bool {
 	return class(r) != sign && class(s) != sign && !unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
 }
@@ -159,8 +159,8 @@ func class(r rune) int {
 	return sign
 }
 
-// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an end is
-// another than one inside.
+// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
+// end is another than one inside.
 func runs(s string) (out []string) {
 	s = "\x02" + s + "\x03"
 	at, was := 0, sign

@@ -17,7 +17,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// warning is a class of complaint about a skill or tool in a situation, with what came of it, the latest last.
+// warning is a class of complaint about a skill or tool in a situation. What came of it has the latest last.
 type warning struct {
 	Skill, Class string
 	Said         string   // the complaint, with {path} for inputs and … for what names something, see extract.Lesson
@@ -39,8 +39,8 @@ const (
 	maxLesson   = 600 // bytes of a complaint
 )
 
-// situationKey is what warnings are kept by: the situation that the host names, or else the words of the case with
-// {name} for its inputs.
+// situationKey is what warnings are kept by: the situation that the host names, or else the words of the case
+// with {name} for its inputs.
 func situationKey(c *Case, s *shape) string {
 	return digest(cmp.Or(c.Situation, "\x00"+s.folded))
 }
@@ -87,8 +87,8 @@ func (r *record) warning(like *warning) *warning {
 	return r.Refused[i]
 }
 
-// refuse takes in what was refused, and what passed where something had been refused, once what came of the Advice
-// before is taken back.
+// refuse takes in what was refused, and what passed where something had been refused, once what came of the
+// Advice before is taken back.
 func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string) error {
 	c, o, id := &g.Case, &g.Outcome, situationKey(&g.Case, s)
 	refused := slices.Clone(o.Failed)
@@ -155,8 +155,8 @@ func textsOf(c *Case, s *shape) []string {
 	return append(append(said(s.in), c.Text), each(c.Turns, func(m reason.Message) string { return m.Text })...)
 }
 
-// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a whole value or
-// as [iar.Copied] finds it, or it quotes a complaint.
+// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a
+// whole value or as [iar.Copied] finds it, or it quotes a complaint.
 func tainted(c *Case, s *shape, calls []reason.PlanCall, strangers, complaints []string) string {
 	mine := append(said(s.in), c.Text)
 	copied := iar.Copied(mine, strangers, complaints)
