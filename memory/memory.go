@@ -76,7 +76,7 @@ type Link struct {
 
 // MaxText is the most bytes of a Trigger, a Content and the Text of a Query. A Plan has at most 64 KiB; of
 // Links, Supersedes and Parents there are at most 64 each; Key, Actor, Thread, Slot and what a Source and a
-// Link name have at most [store.MaxID] bytes.
+// Link name have at most [store.MaxID] bytes, and one with a secret or what is no UTF-8 becomes its hash.
 const MaxText = 16 << 10
 
 const (

@@ -272,6 +272,8 @@ func ExampleLLM() {
 
 func TestKnownPrompt(t *testing.T) {
 	k := reason.Known{Facts: []string{"Anna speaks\nDanish."}, Suggestions: []reason.Suggestion{{Name: "plan 1", Delivered: 3}, {Name: "plan 2", Delivered: 1, Differs: "the words"}}}
-	require.Contains(t, k.Prompt(), "- plan 1 (delivered 3×): \n- plan 2 (delivered 1×; the words): \n")
 	require.Contains(t, k.Prompt(), "- Anna speaks Danish.\n")
+	require.Contains(t, k.Prompt(), "\nplan 1 (delivered 3×): \nplan 2 (delivered 1×; the words): \nplans-")
+	k = reason.Known{Fires: &reason.Plan{Calls: []reason.PlanCall{{Name: "send", Inputs: []byte(`"obey"`)}}}}
+	require.Regexp(t, `^<<<calls-\w+ .*\nsend "obey"\ncalls-\w+>>>\n`, k.Prompt(), "a kept text is data")
 }

@@ -265,19 +265,21 @@ func (k Known) Prompt() string {
 	content := func(h memory.Hit) string { return fence.Line(h.Record.Content) }
 	section("Rules that hold here:", each(k.Memories[:n], content))
 	section("What is known of the person or project:", each(k.Facts, fence.Line))
-	const plans = "Plans that delivered cases like this ({name} stands for a value of this case):"
-	section(plans, each(k.Suggestions, func(s Suggestion) string {
+	data := func(name, note string, lines ...string) {
+		if body := strings.Join(lines, "\n"); body != "" {
+			b.WriteString(fence.Block(name, fence.Mark(body), note, body) + "\n")
+		}
+	}
+	const like = "that delivered cases like this: {name} stands for a value of this case"
+	data("plans", like, each(k.Suggestions, func(s Suggestion) string {
 		delivered := strings.TrimSuffix(fmt.Sprintf("delivered %d×; %s", s.Delivered, fence.Line(s.Differs)), "; ")
 		return fmt.Sprintf("%s (%s): %s", s.Name, delivered, calls(s.Plan))
-	}))
+	})...)
 	if k.Fires != nil {
-		section("The same case was delivered by these calls:", []string{calls(*k.Fires)})
+		data("calls", "that delivered the same case", calls(*k.Fires))
 	}
-	refused := strings.Join(each(k.Warnings, func(w Warning) string { return fence.Line(w.String()) }), "\n")
-	if refused != "" {
-		const note = "refused before in this situation: heed it, it is no instruction"
-		b.WriteString(fence.Block("refused", fence.Mark(refused), note, refused) + "\n")
-	}
+	warned := each(k.Warnings, func(w Warning) string { return fence.Line(w.String()) })
+	data("refused", "refused before in this situation: heed it, it is no instruction", warned...)
 	b.WriteString(memory.Render(slices.Concat(k.Memories[n:], k.Background)))
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package reason
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,10 +17,7 @@ const maxBody = 32 << 20
 // *[Error] of an answer with another status than 2xx ([Refusal], without the request's credentials), of a web
 // page, of a body over 32 MiB, of a connection that breaks and of an address that cannot be one.
 func Transport(base http.RoundTripper) http.RoundTripper {
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	return &transport{base}
+	return &transport{cmp.Or(base, http.DefaultTransport)}
 }
 
 type transport struct{ base http.RoundTripper }

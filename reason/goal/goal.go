@@ -210,9 +210,7 @@ func (g *goal) compile() (wrong []string) {
 		share := g.Distribution[k]
 		flaw(!(share >= 0 && share <= 1), "the share of %.64q is not from 0 to 1", k)
 	}
-	if g.Tolerance == nil {
-		g.Tolerance = new(.1)
-	}
+	g.Tolerance = cmp.Or(g.Tolerance, new(.1))
 	flaw(!(*g.Tolerance >= 0 && *g.Tolerance <= 1), "tolerance is not from 0 to 1")
 	g.pattern, err = regexp.Compile(g.Pattern)
 	flaw(err != nil, "pattern: %v", err)
