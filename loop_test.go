@@ -241,6 +241,24 @@ func TestAsksTooMuch(t *testing.T) {
 	require.Equal(t, arc.Delivered, r.Status)
 }
 
+func TestRetriedRunHasNotEnded(t *testing.T) {
+	n, a := 0, (*arc.Agent)(nil)
+	a, _ = agent(t, nil, arc.Host{Workers: []act.Worker{{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			if n++; n <= 2 {
+				return nil, errors.New("the printer is jammed")
+			}
+			r, err := a.In("").Report(ctx, "7")
+			require.NoError(t, err)
+			require.Zero(t, r.Ended)
+			return &act.Result{Text: "good"}, nil
+		})}}}, nil)
+	require.NotZero(t, run(t, a, arc.Objective{ID: "7", Text: "write"}).Ended)
+	r, err := a.In("").Retry(t.Context(), "7", "")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+}
+
 func TestRetry(t *testing.T) {
 	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "bad"}, {Refuse: "bad"}, {Text: "good"}}}
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)

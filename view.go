@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
@@ -52,7 +53,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 			t.Questions = []string{"What is different now?"}
 			t.answer(t.clean.Prose(fence.Clip(note, maxText)))
 		}
-		t.Status, t.Phase, t.Cause, t.Reason, t.advice = Running, assessPhase, "", "", nil
+		t.Status, t.Phase, t.Cause, t.Reason, t.Ended, t.advice = Running, assessPhase, "", "", time.Time{}, nil
 		t.event("retried", "", "")
 		return t.restart(ctx)
 	})
