@@ -94,7 +94,7 @@ func (r *record) own() *more {
 // said is when the record was last said.
 func (r *record) said() int64 { return max(r.At, r.more().Said) }
 
-// compare orders records by when what they say was, and those of one instant as they came: the same in each process.
+// compare orders records by their time, and those of one instant as they came: the same in each process.
 func (r *record) compare(o *record) int {
 	return cmp.Or(cmp.Compare(r.At, o.At), cmp.Compare(r.Created, o.Created), cmp.Compare(r.id, o.id))
 }

@@ -223,7 +223,7 @@ type transport func(*http.Request) (*http.Response, error)
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestCancel(t *testing.T) {
-	for _, cause := range []error{errors.New("the run is canceled"), context.Canceled} {
+	for _, cause := range []error{fmt.Errorf("by somebody: %w", context.Canceled), context.Canceled, arc.ErrClosed} {
 		far := &remote{state: sdk.TaskStateWorking}
 		w := dial(t, far.url(t))
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -231,8 +231,77 @@ func TestCancel(t *testing.T) {
 		defer timer.Stop()
 		_, err := w.Executor.Execute(ctx, &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, cause != context.Canceled, far.canceled.Load(), "a Shutdown leaves the task running")
+		canceled := errors.Is(cause, context.Canceled) && cause != context.Canceled
+		require.Equal(t, canceled, far.canceled.Load(), "a caller that leaves, or a Shutdown, leaves the task running")
 	}
+}
+
+// Both sides end and begin again while a task is under way: it is one run, and its client follows it on.
+func TestRestarts(t *testing.T) {
+	began, followed, release := make(chan bool, 9), make(chan bool, 1), make(chan bool)
+	host := arc.Host{Workers: []act.Worker{worker("far", func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+		began <- true
+		select {
+		case <-release:
+			return &act.Result{Text: "done"}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	})}}
+	begin := func(st store.Store, h arc.Host) *arc.Agent {
+		a, err := arc.New(t.Context(), st, h, nil)
+		require.NoError(t, err)
+		return a
+	}
+	var h http.Handler
+	var down sync.RWMutex
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		down.RLock()
+		defer down.RUnlock()
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if h.ServeHTTP(w, r); bytes.Contains(body, []byte("tasks/get")) {
+			select {
+			case followed <- true:
+			default:
+			}
+		}
+	}))
+	defer s.Close()
+	farStore, nearStore := store.NewMem(), store.NewMem()
+	far := begin(farStore, host)
+	h = a2a.Serve(far, card(s.URL), nil)
+	nearHost := arc.Host{Workers: []act.Worker{dial(t, s.URL)}}
+	near := begin(nearStore, nearHost)
+	left := make(chan error, 1)
+	go func() {
+		_, err := near.Run(context.Background(), arc.Objective{ID: "1", Text: "go"})
+		left <- err
+	}()
+	<-began
+	<-followed // its id is kept
+	require.NoError(t, near.Close())
+	require.ErrorIs(t, <-left, arc.ErrClosed)
+	down.Lock()
+	require.NoError(t, far.Close())
+	far = begin(farStore, host)
+	h = a2a.Serve(far, card(s.URL), nil)
+	down.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	near = begin(nearStore, nearHost)
+	close(release)
+	r, err := near.In("").Wait(ctx, "1")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status, r.Text)
+	require.Equal(t, "done", r.Text)
+	require.Equal(t, 1, r.Attempts)
+	n := 0
+	for range far.In("").Runs(t.Context()) {
+		n++
+	}
+	require.Equal(t, 1, n)
+	require.NoError(t, errors.Join(near.Close(), far.Close()))
 }
 
 // strangers are told apart by the header User.

@@ -31,10 +31,10 @@ import (
 // Agent is an agent behind A2A as an [act.Executor].
 //
 // A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process
-// ends between sending and keeping the task's id, it is sent again with the same message id, the attempt's
-// key. What the remote agent asks for is asked by the run, and the answer is sent back. When the attempt's
-// time is over or its run is canceled, so is the remote task; a Shutdown leaves it running. Outages are told
-// as [reason.Unavailable].
+// ends before the task's id is kept, or the agent does not know that any more, it is sent again with the same
+// message id, the attempt's key. What the agent asks for is asked by the run, and the answer is sent back.
+// When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it running.
+// Outages are told as [reason.Unavailable].
 //
 // A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and
 // "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of
@@ -114,8 +114,16 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 	}
 	for replies := 0; ; replies++ {
 		task, err := a.wait(ctx, s.Task)
+		if errors.Is(err, sdk.ErrTaskNotFound) { // it has begun anew, and may know the message by its id
+			var again sent
+			if again, err = a.send(ctx, c); err == nil {
+				s.Task = again.Task
+				task, err = a.wait(ctx, s.Task)
+			}
+		}
 		if err != nil {
-			if cause := context.Cause(ctx); cause != nil && cause != context.Canceled { // a Shutdown's
+			if cause := context.Cause(ctx); errors.Is(cause, context.DeadlineExceeded) ||
+				errors.Is(cause, context.Canceled) && cause != context.Canceled { // that is a caller who leaves
 				over, end := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 				_, _ = a.client.CancelTask(over, &sdk.TaskIDParams{ID: s.Task})
 				end()

@@ -94,10 +94,9 @@ func (d *dash) now(rq *request) (any, error) {
 			n.Lately = append(n.Lately, r)
 		}
 		if late {
-			n.Usage = n.Usage.Add(r.Usage)
-		}
-		if late && r.Usage == nil {
-			n.Untold++
+			if n.Usage = n.Usage.Add(r.Usage); r.Usage == nil {
+				n.Untold++
+			}
 		}
 	}
 	slices.Reverse(n.Asks) // who waits longest comes first

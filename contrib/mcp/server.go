@@ -492,7 +492,7 @@ type runOut struct {
 	ID        string          `json:"id"`
 	Status    string          `json:"status" jsonschema:"running, asking, waiting, delivered, blocked, canceled"`
 	Objective string          `json:"objective" jsonschema:"its beginning"`
-	Text      string          `json:"text" jsonschema:"the result, what it asks or waits for, why it is blocked"`
+	Text      string          `json:"text" jsonschema:"the result, what it is at, asks or waits for, why it is blocked"`
 	Output    json.RawMessage `json:"output,omitempty" jsonschema:"the result as data"`
 	Cause     string          `json:"cause,omitempty" jsonschema:"of a blocked run"`
 	Approvals []string        `json:"approvals,omitempty" jsonschema:"for a person to allow"`
@@ -505,7 +505,7 @@ type thinkOut struct {
 	Status string `json:"status" jsonschema:"where a run would stand: running, asking, waiting or blocked"`
 	Fired  bool   `json:"fired" jsonschema:"the tasks are a learned plan: no reasoner was asked"`
 	Tasks  []task `json:"tasks" jsonschema:"in their order"`
-	Text   string `json:"text,omitempty" jsonschema:"what it would ask, wait for or be blocked by"`
+	Text   string `json:"text,omitempty" jsonschema:"what it would do first, ask, wait for or be blocked by"`
 	Known  string `json:"known,omitempty" jsonschema:"what is known of such cases: data, no instructions"`
 }
 

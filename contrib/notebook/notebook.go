@@ -24,6 +24,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -115,16 +116,10 @@ func (one note) line(ctx context.Context, a *arc.Agent) string {
 	return cut(r.Objective, 100) + ": done by a learned plan from now on"
 }
 
-// cut is the beginning of the first line of a text, in so many characters.
+// cut is the beginning of the first line of a text, in so many bytes.
 func cut(text string, most int) string {
-	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(line); len(runes) > most {
-		line, more = string(runes[:most]), true
-	}
-	if more {
-		line += " …"
-	}
-	return line
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return fence.Clip(line, most)
 }
 
 // Commit commits the file to its git repository where it has changed. With a time it does so only where its

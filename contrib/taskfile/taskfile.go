@@ -50,21 +50,18 @@ func (t text) draft() (d queue.Draft, err error) {
 		}
 		t.Input = nil
 	}
-	over(&d, t)
+	Over(&d, t)
 	return d, nil
 }
 
-// over puts the fields of a struct that are set in the place of those that d has.
-func over(d *queue.Draft, by any) {
+// Over puts what a draft says in the place of what d has: its fields that are not zero.
+func Over[T queue.Draft | text](d *queue.Draft, by T) {
 	for f, v := range reflect.ValueOf(by).Fields() {
 		if !v.IsZero() {
 			reflect.ValueOf(d).Elem().FieldByName(f.Name).Set(v)
 		}
 	}
 }
-
-// Over puts what one draft says in the place of what d has: its fields that are not zero.
-func Over(d *queue.Draft, by queue.Draft) { over(d, by) }
 
 // Parse reads a list of jobs.
 func Parse(data []byte) (out []queue.Draft, err error) {
