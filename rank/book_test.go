@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -291,6 +292,39 @@ func TestRewardsThatScatterLittle(t *testing.T) {
 		}
 	}
 	require.Greater(t, worth, .83, "of .87 at most; .585 by chance")
+}
+
+// One of forty candidates delivers nearly always, the others three times of four: it is found, also where each choice
+// is of one of twenty kinds, which make no difference.
+func TestTheGoodOneOfMany(t *testing.T) {
+	for kinds, least := range map[int]float64{1: .6, 20: .6} {
+		share := 0.0
+		for seed := range uint64(20) {
+			b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
+			rng := rand.New(rand.NewPCG(seed, 1))
+			var cs []rank.Candidate
+			for i := range 40 {
+				cs = append(cs, rank.Candidate{Name: fmt.Sprint(i)})
+			}
+			for n := range 300 {
+				task := rank.Task{Skill: "s", Key: fmt.Sprint(rng.IntN(kinds))}
+				order, err := b.Learned().Score(ctx, task, cs)
+				require.NoError(t, err)
+				s := rank.Sample{Candidate: order[0].Name, Task: task, Outcome: rank.Failed, At: start}
+				chance := .75
+				if s.Candidate == "7" {
+					chance = .97
+					share += float64(n/250) / (50 * 20)
+				}
+				if rng.Float64() < chance {
+					s.Outcome = rank.Delivered
+				}
+				require.NoError(t, b.Observe(ctx, s))
+			}
+		}
+		t.Logf("%d kinds: %.2f of the last 50", kinds, share)
+		require.Greater(t, share, least, "%d kinds: of the last 50 choices; .025 by chance", kinds)
+	}
 }
 
 // TestAnyOrder holds Books against plain lists: two on one store, samples that come again, verdicts that correct,
