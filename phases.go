@@ -533,7 +533,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
 	t.Current.Usage = made.Usage
-	switch {
+	switch { // what follows: a person rules, or answers; an outage passes; or there is a verdict
 	case open && len(pending.Approvals) > 0:
 		t.Pending, t.Back = fitting(pending.Approvals), actPhase
 		return waitPhase, nil
@@ -634,35 +634,44 @@ func (t *turn) verify(context.Context) (phase, error) {
 
 // learn keeps what the attempt says about its worker and session, and moves on.
 func (t *turn) learn(context.Context) (phase, error) {
-	a, made := t.aim(), t.made
-	task := a.Plan[a.Next]
-	sample := t.stageFigures(task, made)
-	t.Usage = t.Usage.Add(t.Current.Usage)
-	number, worker := t.Current.Number, t.Current.Worker
+	a, made, ended := t.aim(), t.made, t.Current
+	sample := t.stageFigures(a.Plan[a.Next], made)
+	t.Usage = t.Usage.Add(ended.Usage)
 	t.Current, t.made = attempt{}, nil
-	if made.Outcome != rank.Delivered {
-		if a.Fired || a.Suggested { // a plan that was not thought about is not tried twice
-			a.begin(nil, "")
-		}
-		return assessPhase, nil
+	if made.Outcome == rank.Delivered {
+		t.deliver(ended, made, sample)
+		return t.advance()
 	}
-	a.Worker, a.Tries = worker, nil
+	if a.Fired || a.Suggested { // a plan that was not thought about is not tried twice
+		a.begin(nil, "")
+	}
+	return assessPhase, nil
+}
+
+// deliver keeps what an attempt has delivered, for later tasks and for the plan that is learned.
+func (t *turn) deliver(by attempt, made *act.Attempt, sample rank.Sample) {
+	a := t.aim()
+	task := a.Plan[a.Next]
+	a.Worker, a.Tries = by.Worker, nil
 	if made.Utilized != nil {
 		a.Utilized = append(slices.Clip(made.Utilized), a.Utilized...) // none is not nil, which is unknown
 	}
-	name := cmp.Or(task.Skill, worker)
 	if a.Next == 0 && len(a.Plan) == 1 && made.Plan != nil && !a.Thought && !a.Fired {
 		a.Calls, a.Made = made.Plan.Calls, true // nobody else has planned
 	} else {
+		name := cmp.Or(task.Skill, by.Worker)
 		a.called(reason.PlanCall{Name: name, Inputs: task.Inputs, Text: task.Objective})
 	}
-	t.Deliveries = append(t.Deliveries, number)
-	result := made.Result
-	task.Worker = worker
-	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: result.Output})
-	said := &delivered{Task: task, Text: result.Text, Output: result.Output, Sample: sample}
-	t.said = said
-	t.keep(deliveryName(number), *said)
+	task.Worker = by.Worker
+	t.lineage = append(t.lineage, reason.Delivery{Task: task, Output: made.Result.Output})
+	t.Deliveries = append(t.Deliveries, by.Number)
+	t.said = &delivered{Task: task, Text: made.Result.Text, Output: made.Result.Output, Sample: sample}
+	t.keep(deliveryName(by.Number), *t.said)
+}
+
+// advance goes on to the next task, from a subgoal that is reached to what it was for, or to the end.
+func (t *turn) advance() (phase, error) {
+	a := t.aim()
 	if a.Next++; a.Next < len(a.Plan) {
 		return assessPhase, nil
 	}

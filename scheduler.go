@@ -42,15 +42,12 @@ func (a *Agent) schedule() {
 		if err := a.tenants.unload(); err != nil {
 			a.opts.Logger.Error("arc: a tenant that is not in use", "error", err)
 		}
-		timer := time.NewTimer(wait)
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-a.kick:
 		case <-a.stop:
-			timer.Stop()
 			return
 		}
-		timer.Stop()
 	}
 }
 

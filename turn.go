@@ -227,14 +227,11 @@ func (t *turn) sleep(ctx context.Context) error {
 		if left <= 0 {
 			return nil
 		}
-		timer := time.NewTimer(min(left, time.Minute)) // the clock may be the host's
 		select {
-		case <-timer.C:
+		case <-time.After(min(left, time.Minute)): // Options.Now may be set, and go faster than this clock
 		case <-ctx.Done():
-			timer.Stop()
 			return context.Cause(ctx)
 		case <-t.agent.stop:
-			timer.Stop()
 			return errLeft
 		}
 	}
