@@ -233,21 +233,18 @@ func (m *match) left() string {
 // formed returns why the value at hand is not of the form that both former ones have, or "".
 func (v *value) formed(former []any) string {
 	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
-	number := func(v any) any { return json.Number(digits.FindString(word(v))) } // the first says most: a year, an amount
+	lead := func(v any) any { return json.Number(digits.FindString(word(v))) } // it says most: a year, an amount
 	alike, isWord := []any(nil), strings.Contains(v.path, "{")
 	if isWord { // what was said in a third delivery may mean what was done there
 		former = v.was
-		for _, w := range v.was {
-			if plain(w) == plain(v.now) {
-				alike = append(alike, number(w))
-			}
-		}
+		same := slices.DeleteFunc(slices.Clone(v.was), func(w any) bool { return plain(w) != plain(v.now) })
+		alike = each(same, lead)
 	}
 	switch {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
 		return "which no call says, and may be a condition"
-	case isWord && !near(number(v.now), alike):
+	case isWord && !near(lead(v.now), alike):
 		return "which is new in more than its digits, or far from what was delivered"
 	case typeOf(v.now) == "number" && !near(v.now, former):
 		return "far from what was delivered"
@@ -257,7 +254,7 @@ func (v *value) formed(former []any) string {
 	return ""
 }
 
-var digits = regexp.MustCompile(`\pN+`)
+var digits, number = regexp.MustCompile(`\pN+`), regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
 
 // near accepts a number that lies between the former ones; or is at most half as large again as the largest,
 // and at least two thirds of the smallest.

@@ -124,7 +124,9 @@ func (r *record) worded(c *Case, s *shape) ([]*plan, *shape) {
 	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
 		p.Deliveries = slices.DeleteFunc(copies(p.Deliveries), func(d *delivery) bool {
 			in, other := worded(d.Text, d.in)
-			d.find(in)
+			if other == rest {
+				d.find(in)
+			}
 			return other != rest
 		})
 		return p.why != "" || p.Edit != nil || len(p.Deliveries) == 0

@@ -83,9 +83,9 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 		for _, w := range strings.FieldsFunc(s, gap) {
 			w = strings.TrimFunc(w, func(r rune) bool { return class(r) == sign })
 			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
-				v, _ := schema.Read(json.RawMessage(w))
-				if word(v) != w { // as of "20.000", which may be many
-					v = w
+				v := any(w)
+				if number.MatchString(w) { // not "20.000", which may be many
+					v = json.Number(w)
 				}
 				all = append(all, leaf{fmt.Sprintf("word {%d}", len(all)-len(in)+1), v})
 				rest, s = rest+before+"\x00"+typeOf(v), after
