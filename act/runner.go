@@ -97,13 +97,13 @@ func (r *Runner) Able(t reason.Task) (able []*Worker) {
 
 // Result is what an executor made of its task; a delivery is one that the gates have passed.
 type Result struct {
-	Output     json.RawMessage `json:",omitempty"` // nil stays nil, where it is kept as JSON; of the Result that is at most 384 KiB
-	Text       string          // the answer in words, at most 64 KiB
-	Reflection *iar.Reflection // nil: none was made; an invalid one fails the attempt
-	Utilized   []memory.ID     // which of the Memories helped; none: none did; nil: not known
-	Usage      *reason.Usage   // of the whole attempt, also before a crash; an Attempt's has the Judges'
-	Deltas     []reason.Delta  // changes of the world that were made
-	Plan       *reason.Plan    // the calls that were made, of an executor that makes calls
+	Output     json.RawMessage `json:",omitempty"` // nil stays nil where it is kept; a Result has 384 KiB at most
+	Text       string          `json:",omitzero"`  // the answer in words, at most 64 KiB
+	Reflection *iar.Reflection `json:",omitzero"`  // nil: none was made; an invalid one fails the attempt
+	Utilized   []memory.ID     `json:",omitzero"`  // the Memories that helped; none: none did; nil: not known
+	Usage      *reason.Usage   `json:",omitzero"`  // of the attempt, also before a crash; in an Attempt, the Judges' too
+	Deltas     []reason.Delta  `json:",omitzero"`  // changes of the world that were made
+	Plan       *reason.Plan    `json:",omitzero"`  // the calls that were made, of an executor that makes calls
 }
 
 // Attempt is one execution with its verdict, whatever came of it.
