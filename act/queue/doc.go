@@ -20,15 +20,15 @@
 //
 // # Order
 //
-// The lowest number of a priority comes first, 1 to 10, and of equals the one that has been ready for
-// longest. A job that was given a time gains 2, up to priority 1, once it is late by more than a minute. A
-// process whose claim met that of another passes over some of equals for a while, 256 at most.
+// The lowest number of a priority comes first, 1 to 10, then what has been ready for longest, but for some
+// where processes claim at one time. A job that was given a time gains 2, up to 1, once it is late by over a
+// minute. Nothing else ages: a steady flow, or a job given back for now, holds the lower ones.
 //
 // # Leases
 //
-// Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and the job's Token, which grows with
-// each claim. When a holder has not renewed it, as seen by the clock of whoever looks, another may claim the
-// job and an attempt is spent; what the former holder then does to the job is [ErrLost]. So each job runs at
-// least once and ends once. A handler whose effects must not be repeated makes them in steps (act.Step),
-// which the job's journal keeps over its attempts, or passes Token on to what it changes.
+// Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and its Token, which grows with each
+// claim. When it was not renewed, by the clock of whoever looks (one that jumps ahead ends it), another may
+// claim the job and an attempt is spent; what the former holder does to the job is [ErrLost]. So each job
+// runs at least once and ends once. A handler whose effects must not be repeated makes them in steps
+// (act.Step), which the job's journal keeps over attempts, or passes Token on to what it changes.
 package queue
