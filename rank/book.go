@@ -17,8 +17,8 @@ import (
 )
 
 // Book keeps the outcomes of the candidates' attempts, one scope at a time: see [Book.In]. All of a tenant's
-// statistics are in memory. It may be used concurrently, also by several processes on one store: each change is
-// conditional on the record that it was made from.
+// statistics are in memory. It may be used concurrently, also by several processes on one store: each change
+// is conditional on the record that it was made from.
 type Book struct {
 	*book
 	scope *scope
@@ -66,10 +66,12 @@ const (
 	pacerName = "pacer" // of keys with the accounts of pacers
 )
 
-// Open returns the Book of a tenant over its store; its scope is the empty one. The Group is the tenant's, shared
-// with the other parts, or store.NewGroup(st) for a Book of its own. now is the clock; nil: time.Now. The draws of
-// Learned and Weighted depend on the seed. The logger is told of records that cannot be read; nil: nobody is.
-func Open(ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger) (*Book, error) {
+// Open returns the Book of a tenant over its store; its scope is the empty one. The Group is the tenant's,
+// shared with the other parts, or store.NewGroup(st) for a Book of its own. now is the clock; nil: time.Now.
+// The draws of Learned and Weighted depend on the seed. The logger, if any, hears of unreadable records.
+func Open(
+	ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger,
+) (*Book, error) {
 	if now == nil {
 		now = time.Now
 	}
@@ -100,8 +102,8 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 	return b.group.Update(ctx, func(batch *store.Batch) error { return b.Stage(ctx, batch, s) })
 }
 
-// Stage puts a sample into the commit of a step. The Book's figures change when that has succeeded. A sample that
-// cannot be used is an error that wraps ErrInvalid.
+// Stage puts a sample into the commit of a step. The Book's figures change when that has succeeded. A sample
+// that cannot be used is an error that wraps ErrInvalid.
 func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if err := check(s.Skill, s.Candidate); err != nil {
 		return err
@@ -132,7 +134,7 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	return err
 }
 
-// next makes staged a copy of the record, to be changed, and returns the condition on which it may then be written.
+// next makes staged a copy of the record, to be changed, and returns the condition on which it is written.
 func (p *pair) next(batch *store.Batch) (c store.Condition, err error) {
 	switch staged, again := batch.Staged(p.key); {
 	case !again:
@@ -217,9 +219,11 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 	sk := sc.skill(name)
 	p := sk.pairs[candidate]
 	if p == nil {
-		p = &pair{candidate: candidate, key: sc.name.Key(kindName, url.PathEscape(name)+"/"+url.PathEscape(candidate)), rec: nothing}
+		id := url.PathEscape(name) + "/" + url.PathEscape(candidate)
+		p = &pair{candidate: candidate, key: sc.name.Key(kindName, id), rec: nothing}
 		sk.pairs[candidate] = p
-		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, func(q *pair, c string) int { return strings.Compare(q.candidate, c) })
+		byName := func(q *pair, c string) int { return strings.Compare(q.candidate, c) }
+		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, byName)
 		sk.sorted = slices.Insert(sk.sorted, at, p)
 	}
 	return sk, p
@@ -245,7 +249,7 @@ func (sk *skill) summary(candidate string) *summary {
 	return p.sum
 }
 
-// publish makes a record the current one, unless a newer one is. Revision 0 is that of a key that was deleted.
+// publish makes a record the current one, unless a newer one is. Revision 0: its key was deleted.
 func (b *book) publish(sk *skill, p *pair, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

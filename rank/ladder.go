@@ -6,13 +6,13 @@ import (
 )
 
 // Ladder returns the policy for tasks that several candidates may try one after the other, where a gate tells
-// whether one has solved it: who is to try next, given who has failed (Task.Failed). worth is what a solved task is
-// worth in US dollars. Candidates that are not worth their price are left out; when none is left, giving up is best.
+// whether one has solved it: who is to try next, given who has failed (Task.Failed). worth is what a solved
+// task is worth in US dollars. Who is not worth the price is left out; when none is left, giving up is best.
 //
 // A task has a difficulty and a candidate a rating: it succeeds with chance σ(rating − 4.5·difficulty), where
-// difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that a candidate
-// that is only asked for the hard ones is not taken for a bad one. The order is by chance per dollar, in which a solved
-// task costs least (Weitzman, 1979). The Score is what the attempt is worth, in dollars, less its price.
+// difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that who
+// gets only hard ones is not taken for a bad one. The order is by chance per dollar, in which a solved task
+// costs least (Weitzman, 1979). The Score is what the attempt is worth, in dollars, less its price.
 func (b *Book) Ladder(worth float64) Policy {
 	return policy{b, func(sk *skill, t Task, cs []Candidate) []contender { return sk.ladder(worth, t, cs) }}
 }
@@ -28,7 +28,7 @@ const (
 	leastPrice  = 1e-6 // in a task's worth; of those that cost less the likelier one is first
 )
 
-// grid are difficulties, with equal steps between; at each the odds of a failure are harder times those before.
+// grid are difficulties, equal steps apart; at each the odds of a failure are harder times those before.
 var (
 	grid   = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
 	harder = math.Exp(steep * 0.4)

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Learned returns the policy that learns what each candidate is worth, in general and at a kind of case (Task.Key),
-// and explores. What a sample is worth is its Reward, or else
+// Learned returns the policy that learns what each candidate is worth, in general and at a kind of case
+// (Task.Key), and explores. What a sample is worth is its Reward, or else
 //
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
-// where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence fades with
-// a half-life of 30 days and is worth at most 95 samples, so that a candidate that changes is noticed.
+// where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence
+// fades with a half-life of 30 days and is worth at most 95 samples, so that a change is noticed.
 //
-// A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three more, or
-// as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind of case it is
-// that, what the kind adds for all, and what it adds for this one. How much the latter varies is taken from the data:
-// little among models that can do everything, much among programs of which each can do one thing.
+// A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three
+// more, or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind
+// of case it is that, what the kind adds for all, and what it adds for this one. How much the latter varies
+// is learned: little among models that can do everything, much among programs that each do one thing.
 //
-// The best is chosen, where those three count as .4 standard deviations of a sample better than the mean of all. So
-// the untried are tried until one is that good, and who fails at first makes room: of many candidates, that finds a
-// good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw of .5 standard deviations
-// of what is not known. It counts, of the general doubt, the share (n + 1)/(n + 200k²) for n samples and k candidates,
-// and of that about a kind of case, which came up n times, (n + 1)/(n + 1 + k³/100): exploring has to pay. It never
-// ends. Draws depend on the seed, scope, skill, kind of case, candidate and number of attempts, and on nothing else.
+// The best is chosen, where those three count as .4 standard deviations of a sample better than the mean. So
+// the untried are tried until one is that good, and who fails at first makes room: of many candidates, that
+// finds a good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw of .5
+// standard deviations of what is not known. It counts, of the general doubt, the share (n + 1)/(n + 200k²)
+// for n samples and k candidates, and of that about a kind of case, met n times, (n + 1)/(n + 1 + k³/100):
+// exploring has to pay. It never ends. Draws depend on seed, scope, skill, kind, candidate and attempts.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {
@@ -35,9 +35,9 @@ func (b *Book) Learned() Policy {
 }
 
 const (
-	hope        = .4 // standard deviations of a sample by which who is untried may be better than the mean of all
+	hope        = .4 // standard deviations of a sample by which the untried may be better than the mean
 	drawWidth   = .5
-	meanCount   = 3     // samples that the mean of all counts as in the estimate of one candidate, or fewer, so that …
+	meanCount   = 3     // samples that the mean of all counts as in an estimate, or fewer, so that …
 	leastDiffer = .2    // … candidates are not taken to differ by less
 	mostCount   = 15    // samples that a candidate counts as at most in means over candidates
 	firstMean   = .75   // of candidates' worth, before anything is known; the guess counts as one of them
@@ -62,14 +62,14 @@ type model struct {
 	now      int64   // Unix seconds, in whole hours: what is kept must not depend on who asked first
 }
 
-// average is a mean over candidates. One with many samples counts little more: it has them because it is good.
+// average is a mean over candidates. Many samples count little more than few: who is good has many.
 type average struct{ weight, sum float64 }
 
 func (a *average) add(n, sum float64) {
 	a.weight, a.sum = a.weight+n/(n+mostCount), a.sum+sum/(n+mostCount)
 }
 
-// fit returns the model of a skill, and keeps it for the hour while no record changes. The caller has the lock.
+// fit returns the model of a skill, and keeps it for the hour while no record changes. The lock is held.
 func (sk *skill) fit(now time.Time) *model {
 	hour := now.Unix() / 3600 * 3600
 	if sk.fresh && sk.model.now == hour {
@@ -93,7 +93,7 @@ func (sk *skill) fit(now time.Time) *model {
 	return &sk.model
 }
 
-// general returns what a candidate is taken to be worth, beside others of this mean, and the variance of that.
+// general returns what a candidate is taken to be worth beside others of this mean, and its variance.
 func (m *model) general(r *record, mean float64) (worth, variance float64) {
 	n, sum := r.All.at(m.now)
 	return (m.count*mean + sum) / (m.count + n), m.noise / (m.count + n)
@@ -112,15 +112,15 @@ func (m *model) common(sk *skill, key int32) (worth, samples float64) {
 	return shift.sum / shift.weight, samples
 }
 
-// special returns what a kind of case, at which n samples come to sum, is taken to add for one candidate beyond what
-// is expected of it there, and the variance of that.
+// special returns what a kind of case, at which n samples come to sum, is taken to add for one candidate
+// beyond what is expected of it there, and the variance of that.
 func (m *model) special(n, sum, expected float64) (shift, variance float64) {
 	share := m.kind2 / (m.kind2*n + m.noise)
 	return share * (sum - n*expected), share * m.noise
 }
 
-// predict holds what was expected of a sample against what it was worth, and returns what its kind of case is taken
-// to add for all. The general worth is learned without that: who was only asked for the hard cases is not a bad one.
+// predict holds what was expected of a sample against what it was worth, and returns what its kind of case is
+// taken to add for all. The general worth is learned without that: who gets only hard cases is no bad one.
 func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common float64) {
 	m := sk.fit(now)
 	expected, _ := m.general(r, m.mean)
@@ -202,9 +202,9 @@ func (b *Book) Explain(t Task, cs []Candidate) []string {
 		worth, extra := v.estimate(&cs[i])
 		s := sk.summary(cs[i].Name)
 		cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Priced))
-		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, $%.4f each; %d more tell nothing about skill; "+
-			"expected worth %.2f, and %.2f for what is not known", cs[i].Name, s.Delivered, s.Judged, cost, s.Attempts-s.Judged,
-			worth, extra)
+		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, $%.4f each; "+
+			"%d more tell nothing about skill; expected worth %.2f, and %.2f for what is not known",
+			cs[i].Name, s.Delivered, s.Judged, cost, s.Attempts-s.Judged, worth, extra)
 	}
 	return out
 }

@@ -30,16 +30,16 @@ const (
 	mostLean  = 12
 )
 
-// Pacer returns the scope's Book for an open stream of tasks that may cost average US dollars each, each tried once. Its
-// Learned takes the candidate whose worth (see [Book.Learned]), at what a success may cost at the moment, is most above
-// its price, of those that the stream's account can bear, and at least the cheapest one; the Score is worth, in dollars,
-// less price. What is told to its Stage and Observe is charged to the account, each Run once; a sample without a cost
-// is taken to have cost what its candidate usually does.
+// Pacer returns the scope's Book for an open stream of tasks that may cost average US dollars each, each
+// tried once. Its Learned takes the candidate whose worth (see [Book.Learned]), at what a success may cost at
+// the moment, is most above its price, of those that the stream's account can bear, and at least the cheapest
+// one; the Score is worth, in dollars, less price. What is told to its Stage and Observe is charged to the
+// account, each Run once; a sample without a cost is taken to have cost what its candidate usually does.
 //
-// What was saved raises what a success may cost, debts lower it. The debt of a stream is at most ten tasks' worth, as
-// long as its cheapest candidate costs less than the average; of what was saved twenty tasks' worth can be spent later.
-// The account is kept in the store under the stream's name. Candidates and their prices may change with every call: a
-// Candidate's Price counts at once where it is given, and what it was observed to cost where it is not.
+// What was saved raises what a success may cost, debts lower it. The debt of a stream is at most ten tasks'
+// worth, as long as its cheapest candidate costs less than the average; of what was saved twenty tasks' worth
+// can be spent later. The account is kept in the store under the stream's name. Candidates and their prices
+// may change with every call: a Candidate's Price counts at once, without one what it was seen to cost.
 func (b *Book) Pacer(name string, average float64) (*Book, error) {
 	if err := store.CheckID(name); err != nil {
 		return nil, err

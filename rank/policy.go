@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// policy is a Policy of the Book: rank returns the candidates with what they are ordered by, and is called with the
-// lock held.
+// policy is a Policy of the Book: rank, called with the lock held, returns candidates and what orders them.
 type policy struct {
 	b    *Book
 	rank func(sk *skill, t Task, cs []Candidate) []contender
@@ -28,13 +27,13 @@ func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, er
 	return order(p.rank(p.b.scope.skill(t.Skill), t, cs), cs), nil
 }
 
-// Observed returns the policy of the self-improving loop. A candidate with five judged samples or more (of its last
-// 200) scores
+// Observed returns the policy of the self-improving loop. A candidate with five judged samples or more (of
+// its last 200) scores
 //
 //	2.0·success + 0.5·confidence on success − 0.3·clamp(mean wall time in minutes, 0, 2)
 //
-// where confidence counts from five samples with one; all others score their Prior. Ties go to the larger Prior,
-// then the smaller Blast, then the order given. It does not explore.
+// where confidence counts from five samples with one; all others score their Prior. Ties go to the larger
+// Prior, then the smaller Blast, then the order given. It does not explore.
 func (b *Book) Observed() Policy { return policy{b, observed} }
 
 // The constants of Observed.
@@ -67,8 +66,8 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 //
 //	success ∕ (1 + cost per success in US dollars)
 //
-// over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight. For the
-// pick no weight is below .02, so that a candidate that failed is tried again.
+// over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight.
+// For the pick no weight is below .02, so that a candidate that failed is tried again.
 func (b *Book) Weighted() Policy { return policy{b, b.weighted} }
 
 const leastWeight = .02
@@ -98,7 +97,7 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	return fs
 }
 
-// contender is a candidate, by its place among those given, with its score and what it is ordered by, larger first.
+// contender is a candidate, by its place among those given, its score, and what orders it, larger first.
 type contender struct {
 	of        int
 	score, by float64
@@ -140,8 +139,7 @@ func mix(x uint64, texts ...string) uint64 {
 // uniform returns a number in (0,1).
 func uniform(x uint64) float64 { return (float64(x>>12) + .5) / (1 << 52) }
 
-// logistic returns a draw of the mean 0 and the deviation 1. Its tails are wider than a normal one's, so that nothing
-// is given up for good.
+// logistic returns a draw of mean 0 and deviation 1. Its tails are wide: nothing is given up for good.
 func logistic(x uint64) float64 {
 	u := uniform(x)
 	return math.Log(u/(1-u)) * 0.5513288954217921 // √3/π

@@ -1,21 +1,20 @@
 // Package rank orders candidates (workers, models, tools) for a task by what was observed of them, tells when
 // nobody is worth another try, and keeps a stream of tasks under an average price.
 //
-// A [Book] keeps one tenant's statistics: one record per candidate and skill, changed in the commit of the step
-// that made the attempt. Its policies read the same records:
+// A [Book] keeps one tenant's statistics: one record per candidate and skill, changed in the commit of the
+// step that made the attempt. Its policies read the same records:
 //
-//   - [Book.Observed] is the formula of the self-improving loop: success, confidence, wall time; the candidate's
-//     own claim while little is known.
+//   - [Book.Observed] is the formula of the self-improving loop: success, confidence, wall time; the
+//     candidate's own claim while little is known.
 //   - [Book.Weighted] picks by chance, in proportion to success and inversely to cost.
-//   - [Book.Learned] learns what each candidate is worth, also by the kind of case, and explores; it is what arc uses.
-//   - [Book.Ladder] says who is to try next at a task at which others have failed, and stops when nobody is worth
-//     the price.
+//   - [Book.Learned] learns what each candidate is worth, also by kind of case, and explores; arc uses it.
+//   - [Book.Ladder] says who is to try next at a task at which others have failed, and stops when nobody is
+//     worth the price.
 //   - [Book.Pacer] keeps the average price of an open stream of tasks at a bound.
 //
-// [Book.Stats], [Book.Day] and [Book.Health] have the figures for a person, [Book.Explain] says what a rank rests on.
+// [Book.Stats], [Book.Day] and [Book.Health] have figures for a person, [Book.Explain] what a rank rests on.
 //
-// Policies are deterministic: the same records, candidates, task and seed give the same order, also after a
-// restart.
+// Policies are deterministic: equal records, candidates, task and seed give the same order, restarts or not.
 package rank
 
 import (
@@ -63,8 +62,8 @@ var outcomes = [...]Outcome{"", Delivered, Failed, Malformed, Away, TimedOut, Ca
 // judged reports whether the outcome tells about skill.
 func (o Outcome) judged() bool { return o == Delivered || o == Failed || o == Malformed }
 
-// ill reports whether the outcome counts against a candidate's health: an outage is no failure of skill, and a
-// service that does not answer is not well.
+// ill reports whether the outcome counts against a candidate's health: an outage is no failure of skill, and
+// a service that does not answer is not well.
 func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away || o == TimedOut }
 
 // Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
@@ -89,15 +88,16 @@ func (u *Usage) Add(v *Usage) *Usage {
 		return new(*a + *b)
 	}
 	return &Usage{
-		Calls: u.Calls + v.Calls, Input: u.Input + v.Input, Output: u.Output + v.Output, Cached: u.Cached + v.Cached,
-		CostUSD: usd(u.CostUSD, v.CostUSD), EstimateUSD: usd(u.EstimateUSD, v.EstimateUSD),
+		Calls: u.Calls + v.Calls, Input: u.Input + v.Input, Output: u.Output + v.Output,
+		Cached: u.Cached + v.Cached, CostUSD: usd(u.CostUSD, v.CostUSD),
+		EstimateUSD: usd(u.EstimateUSD, v.EstimateUSD),
 	}
 }
 
 // Sample is the outcome of one attempt. It holds no text of the case.
 type Sample struct {
-	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces the
-	// former, if that is among the last 200, as a later verdict does. "": each call is another attempt.
+	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces
+	// the former, if that is among the last 200, as a later verdict does. "": each call is another attempt.
 	Run       string `cbor:",omitzero"`
 	Candidate string `cbor:",omitzero"`
 	Task
@@ -125,8 +125,8 @@ type Scored struct {
 	Score float64
 }
 
-// Policy orders candidates for a task, best first. It may leave out candidates that are not worth an attempt. It
-// may be called concurrently and keeps none of its arguments.
+// Policy orders candidates for a task, best first. It may leave out candidates that are not worth an attempt.
+// It may be called concurrently and keeps none of its arguments.
 type Policy interface {
 	Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error)
 }
@@ -138,7 +138,7 @@ const maxName, maxUSD = 256, 1e6
 
 func check(skill, candidate string) error {
 	if len(skill) > maxName || candidate == "" || len(candidate) > maxName {
-		return fmt.Errorf("%w: a skill of %d bytes and a candidate of %d: a skill has at most %d, a candidate 1 to %d",
+		return fmt.Errorf("%w: a skill of %d bytes and a candidate of %d: at most %d, and a candidate 1 to %d",
 			ErrInvalid, len(skill), len(candidate), maxName, maxName)
 	}
 	return nil

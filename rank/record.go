@@ -25,19 +25,19 @@ const (
 	halfLife  = 30 * 24 * time.Hour
 )
 
-// record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a sample
-// copies it once and changes a row of each table. One that is current never changes; its memory is used again when
-// another has replaced it.
+// record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a
+// sample copies it once and changes a row of each table. One that is current never changes; its memory is
+// used again when another has replaced it.
 type record struct {
 	head
-	value []byte // as it is in the store: the head, the rows of the tables, one after the other, and failures as CBOR
+	value []byte // as it is in the store: the head, the rows of the tables in turn, and failures as CBOR
 }
 
 // head is what a record has beside its tables.
 type head struct {
 	Attempts int64         // ever
 	Rows     [tables]int32 // of each table
-	All      cell          // the worth of all samples that teach something, less what their kinds of case add for all
+	All      cell          // the worth of samples that teach, less what their kinds of case add for all
 	Err2     float64       // squared errors of predictions, and …
 	Errs     float64       // … how many
 	Kind2    float64       // products of two deviations at a kind of case, and …
@@ -45,8 +45,7 @@ type head struct {
 	Rating   rating
 }
 
-// The tables of a record. Of hours, days and kinds of case a new row replaces the oldest one; of samples the next one
-// that at Attempts % window.
+// The tables of a record. A new row replaces the oldest one, and of samples that at Attempts % window.
 const (
 	hourTable = iota
 	dayTable
@@ -151,8 +150,8 @@ func (r *record) index(table int, number int32) int {
 	return -1
 }
 
-// place returns the row of a table that begins with a number. Where there is none, it empties the one whose first
-// number, or last use, is oldest in a full table, unless that is younger than age, and adds one to another; -1: neither.
+// place returns the row of a table that begins with a number. Where there is none, it adds one, or empties,
+// in a full table, that whose first number or last use is oldest, unless younger than age; -1: neither.
 func (r *record) place(table int, number int32, age int64) int {
 	if i := r.index(table, number); i >= 0 {
 		return i
@@ -199,10 +198,11 @@ func (r *record) tally(table, i int) (t tally) {
 	return t
 }
 
-// cell returns a row of kinds of case. Learned reads it twice a candidate: by hand, it takes a third of the time.
+// cell returns a row of kinds of case. Learned reads it twice a candidate: by hand, in a third of the time.
 func (r *record) cell(i int) cell {
 	row, le := r.row(cellTable, i), binary.LittleEndian
-	return cell{int32(le.Uint32(row)), math.Float64frombits(le.Uint64(row[4:])), math.Float64frombits(le.Uint64(row[12:])), int64(le.Uint64(row[20:]))}
+	n, sum := math.Float64frombits(le.Uint64(row[4:])), math.Float64frombits(le.Uint64(row[12:]))
+	return cell{int32(le.Uint32(row)), n, sum, int64(le.Uint64(row[20:]))}
 }
 
 // at returns the evidence at a kind of case, as it has faded by now.
@@ -345,8 +345,10 @@ func (e *entry) tally() tally {
 // add adds another tally so many times.
 func (t *tally) add(o tally, by int32) {
 	n := int64(by)
-	t.Attempts, t.Judged, t.Delivered, t.Ill = t.Attempts+by*o.Attempts, t.Judged+by*o.Judged, t.Delivered+by*o.Delivered, t.Ill+by*o.Ill
-	t.Priced, t.Reported, t.USD, t.Estimated = t.Priced+by*o.Priced, t.Reported+by*o.Reported, t.USD+n*o.USD, t.Estimated+n*o.Estimated
+	t.Attempts, t.Judged = t.Attempts+by*o.Attempts, t.Judged+by*o.Judged
+	t.Delivered, t.Ill = t.Delivered+by*o.Delivered, t.Ill+by*o.Ill
+	t.Priced, t.Reported = t.Priced+by*o.Priced, t.Reported+by*o.Reported
+	t.USD, t.Estimated = t.USD+n*o.USD, t.Estimated+n*o.Estimated
 	t.Wall, t.In, t.Out = t.Wall+n*o.Wall, t.In+n*o.In, t.Out+n*o.Out
 }
 

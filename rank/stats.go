@@ -9,15 +9,15 @@ import (
 
 // Stats sum up several attempts.
 type Stats struct {
-	// Usage has sums but of Calls and Cached, which are 0. CostUSD is that of the attempts that reported one, EstimateUSD
-	// that of the others; nil: none known.
+	// Usage has sums but of Calls and Cached, which are 0. CostUSD is that of the attempts that reported one,
+	// EstimateUSD that of the others; nil: none known.
 	Usage
 	Attempts  int
 	Judged    int // of these, that tell about skill
 	Delivered int
 	Priced    int // whose cost is known
-	// Confidence is the mean of what judged attempts claimed, HighConfidenceFailures how many of those that failed
-	// claimed .8 or more. Only Book.Stats has them.
+	// Confidence is the mean of what judged attempts claimed, HighConfidenceFailures how many of those that
+	// failed claimed .8 or more. Only Book.Stats has them.
 	Confidence             float64
 	HighConfidenceFailures int
 	P50, P95               time.Duration // of wall time; only Book.Health has them
@@ -45,16 +45,16 @@ func (b *Book) Known() iter.Seq2[string, string] {
 	}
 }
 
-// Stats returns the figures of a candidate's last 200 attempts at a skill. Where outcomes are given, only of the
-// attempts that ended so.
+// Stats returns the figures of a candidate's last 200 attempts at a skill, or of those with the outcomes
+// given.
 func (b *Book) Stats(candidate, skill string, only ...Outcome) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return summaryOf(b.scope.skill(skill).known(candidate).rec, only).stats()
 }
 
-// Day returns the figures of a candidate at a skill on a day (UTC), of today or the 30 days before. "" stands for all
-// candidates, or all skills.
+// Day returns the figures of a candidate at a skill on a day (UTC), of today or the 30 days before. "" stands
+// for all candidates, or all skills.
 func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	n := int32(day.UnixMilli() / dayMillis)
 	b.mu.Lock()
@@ -71,11 +71,11 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	return s.stats()
 }
 
-// Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all skills. Here
-// an attempt that found its service Away or TimedOut has failed, which for its rank it has not, and other attempts that
-// tell nothing about skill count only what they took. Of more than 200 attempts at a skill, the older ones count by whole
-// hours, and not in the percentiles. The Samples are failures and outages, at most 10 a candidate and skill, oldest first:
-// Run, Candidate, Skill, Class and At.
+// Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all
+// skills. Here an attempt that found its service Away or TimedOut has failed, which for its rank it has not,
+// and other attempts that tell nothing about skill count only what they took. Of more than 200 attempts at a
+// skill, the older ones count by whole hours, and not in the percentiles. The Samples are failures and
+// outages, at most 10 a candidate and skill, oldest first: Run, Candidate, Skill, Class and At.
 func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sample) {
 	now := b.now()
 	from := now.Add(-min(last, 24*time.Hour))
@@ -92,13 +92,15 @@ func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sam
 			failures, _ := p.rec.failures() // decode has read them
 			for _, f := range failures {
 				if !f.At.Before(from) {
-					recent = append(recent, Sample{Run: f.Run, Candidate: p.candidate, Task: Task{Skill: name}, Class: f.Class, At: f.At})
+					task := Task{Skill: name}
+					recent = append(recent, Sample{Run: f.Run, Candidate: p.candidate, Task: task, Class: f.Class, At: f.At})
 				}
 			}
 		}
 	}
 	slices.SortFunc(recent, func(a, b Sample) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run), cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Skill, b.Skill))
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run),
+			cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Skill, b.Skill))
 	})
 	slices.Sort(s.walls)
 	h := s.stats()
@@ -165,8 +167,8 @@ type span struct {
 	walls []time.Duration
 }
 
-// take adds up what a record has from one moment to another, in Unix milliseconds and less than 25 hours: samples that
-// are in the ring one by one, and what hours have beyond these.
+// take adds up what a record has from one moment to another, in Unix milliseconds and less than 25 hours:
+// samples that are in the ring one by one, and what hours have beyond these.
 func (s *span) take(r *record, from, to int64) {
 	oldest := to
 	for e := range r.entries() {
