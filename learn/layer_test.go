@@ -314,6 +314,32 @@ func TestWrongVerdictIsKept(t *testing.T) {
 	}
 }
 
+// Of many plans that are found wrong a key keeps few, and the others stay wrong: also one that is made again.
+func TestManyWrongVerdicts(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c, _ := refund("acme", "SO-101")
+	made := func(name string) learn.Advice {
+		a := b.before(c)
+		a.Fires = nil
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: plan(name, `{"id":"SO-101"}`)})
+		return a
+	}
+	for i := range 12 {
+		name := fmt.Sprint("tool ", i)
+		made(name)
+		_, err := b.Judge(t.Context(), "acme", made(name).ID, learn.Failed, "no")
+		require.NoError(t, err)
+		require.Nil(t, b.before(c).Fires)
+	}
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(k.Suggestions), 4)
+	made("tool 0")
+	require.Nil(t, b.before(c).Fires, "what was delivered before the verdict counts no more")
+	made("tool 0")
+	require.NotNil(t, b.before(c).Fires)
+}
+
 // A wrong verdict in one scope stops the plan in all that share it, also where IDs are equal and many more follow.
 func TestWrongVerdictStopsWhatIsShared(t *testing.T) {
 	b := open(t, acme(learn.Options{}))

@@ -195,6 +195,9 @@ func (m *match) wrong(among []*delivery) string {
 	}
 	for i, v := range m.values { // last: of many values these are very many
 		for _, w := range m.values[:i] {
+			if v.constant() && w.constant() {
+				continue // they are what they were
+			}
 			if r := relation(v.was[0], w.was[0]); r == relation(v.was[1], w.was[1]) && r != relation(v.now, w.now) {
 				return fmt.Sprintf("%s and %s were otherwise related", w.path, v.path)
 			}

@@ -40,6 +40,7 @@ type record struct {
 	Plans             []*plan
 	Refused           []*warning
 	Scopes            []memory.Scope
+	Until             time.Time // what plans that are not kept delivered until then counts no more
 
 	rev store.Revision // that it was read at
 }
@@ -109,11 +110,8 @@ func (d *delivery) find(in []leaf) {
 	d.in, d.trees, d.made = in, nil, nil
 	for _, call := range d.Calls {
 		tree, _ := schema.Read(call.Inputs)
-		var all []made
-		for _, l := range leaves(tree) {
-			all = append(all, made{l, split(word(l.v), in)})
-		}
-		d.trees, d.made = append(d.trees, tree), append(d.made, all)
+		d.trees = append(d.trees, tree)
+		d.made = append(d.made, each(leaves(tree), func(l leaf) made { return made{l, split(word(l.v), in)} }))
 	}
 }
 
@@ -147,11 +145,8 @@ func planID(calls []reason.PlanCall) string {
 }
 
 // summary is a plan in a word.
-func summary(calls []reason.PlanCall) (s string) {
-	for _, c := range calls {
-		s += ", " + c.Name
-	}
-	return strings.TrimPrefix(s, ", ")
+func summary(calls []reason.PlanCall) string {
+	return strings.Join(each(calls, func(c reason.PlanCall) string { return c.Name }), ", ")
 }
 
 func samePlan(a, b []reason.PlanCall) bool {
@@ -171,13 +166,13 @@ func (r *record) plan(id string) *plan {
 // of returns a plan, a new one where there is none.
 func (r *record) of(id string) *plan {
 	if r.plan(id) == nil {
-		r.Plans = append(r.Plans, &plan{ID: id})
+		r.Plans = append(r.Plans, &plan{ID: id, Until: r.Until})
 	}
 	return r.plan(id)
 }
 
-// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has had a
-// word on; a new one is tried before the last of the old.
+// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has edited
+// or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
 func (r *record) add(id string, d *delivery) *plan {
 	p := r.of(id)
 	p.Deliveries = append(p.Deliveries, d)
@@ -189,7 +184,9 @@ func (r *record) add(id string, d *delivery) *plan {
 	}
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
-		if until, _ := until(r.Plans[i].ID, r); r.Plans[i] != p && until.IsZero() {
+		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
+			at, _ := until(o.ID, r)
+			r.Until = slices.MaxFunc([]time.Time{r.Until, at}, time.Time.Compare)
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
@@ -343,7 +340,7 @@ var never = time.Unix(1<<40, 0) // when a delivery of a plan that is retired cou
 // until returns until when deliveries of a plan do not count, by what a person has said in records, and why.
 func until(id string, in ...*record) (at time.Time, why string) {
 	for _, r := range in {
-		p := cmp.Or(r.plan(id), &plan{})
+		p := cmp.Or(r.plan(id), &plan{Until: r.Until})
 		if p.Retired {
 			return never, "a person has retired it"
 		}
