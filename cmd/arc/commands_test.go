@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row is a command, its exit code, and what it must say: a pattern whose named groups later rows may use as {name}.
+// row is a command, its exit code, and what it must say: a pattern whose named groups later rows may use as
+// {name}.
 type row struct {
 	line string
 	code int

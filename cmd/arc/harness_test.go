@@ -68,7 +68,8 @@ func newShell(t *testing.T, config string) *shell {
 	return s
 }
 
-// everywhere runs a test alone and beside arc serve, on a terminal and into a pipe, with 80 columns and with 200.
+// everywhere runs a test alone and beside arc serve, on a terminal and into a pipe, with 80 columns and with
+// 200.
 func everywhere(t *testing.T, test func(s *shell)) {
 	for _, width := range []int{80, 200} {
 		for i, name := range []string{"terminal", "pipe", "terminal, served", "pipe, served"} {
@@ -338,8 +339,8 @@ type raw struct {
 	text   string
 }
 
-// model is an endpoint of the OpenAI protocol that answers as a function says: a string; a tool's call; or a raw
-// answer. Nil: the connection ends in the middle of it.
+// model is an endpoint of the OpenAI protocol that answers as a function says: a string; a tool's call; or a
+// raw answer. Nil: the connection ends in the middle of it.
 func model(t *testing.T, answer func(a asked) any) (config string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -143,9 +143,8 @@ func (c *command) health(ctx context.Context, a *app, _ string) error {
 		return err
 	}
 	holds, quarantined, _, err := m.Health(ctx)
-	return c.result("health", map[string]any{
-		"health": h, "text": h.Text(), "memory": holds, "quarantined": quarantined, "holdout": a.config.Load().Holdout,
-	}, err)
+	return c.result("health", map[string]any{"health": h, "text": h.Text(), "memory": holds,
+		"quarantined": quarantined, "holdout": a.config.Load().Holdout}, err)
 }
 
 // overview is arc alone: what waits, what failed, what was saved, and what to type next.
@@ -161,6 +160,7 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	var next, failed []string
 	week := time.Now().AddDate(0, 0, -7)
 	for _, r := range runs {
+		left := r.Status == arc.Running && taskOf(r.ID) == "" && len(slices.Collect(a.following(r.ID))) == 0
 		switch {
 		case r.Status == arc.Blocked && r.Ended.After(week) && len(failed) < 3:
 			failed = append(failed, "arc runs show "+short(r.ID))
@@ -168,7 +168,7 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 			next = append(next, "arc answer "+short(r.ID)+` --text "…"`)
 		case needsRuling(r):
 			next = append(next, "arc approve "+short(r.ID))
-		case r.Status == arc.Waiting, r.Status == arc.Running && taskOf(r.ID) == "" && len(slices.Collect(a.following(r.ID))) == 0: // at once, if it was left
+		case r.Status == arc.Waiting, left: // at once, if it was left
 			next = append(next, "arc resume "+short(r.ID))
 		case !r.Ended.IsZero():
 			continue
@@ -189,9 +189,8 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	for _, one := range today {
 		spent = spent.Add(one.Usage)
 	}
-	return c.result("overview", map[string]any{
-		"health": h, "text": h.Text(), "open": open, "tasks": tasks, "today": spent, "next": next[:min(3, len(next))],
-	}, nil)
+	return c.result("overview", map[string]any{"health": h, "text": h.Text(), "open": open, "tasks": tasks,
+		"today": spent, "next": next[:min(3, len(next))]}, nil)
 }
 
 func (c *command) notesCommand() *cobra.Command {

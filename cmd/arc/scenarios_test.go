@@ -261,8 +261,8 @@ func TestModel(t *testing.T) {
 	s.fails(exitFailed, "✗ model fake", "doctor")
 }
 
-// While a model is away the run waits, and says so; once it is back the run goes on by itself. Runs that others have
-// left hold a command that is interrupted for a while: a second Ctrl-C ends it.
+// While a model is away the run waits, and says so; once it is back the run goes on by itself. Runs that
+// others have left hold a command that is interrupted for a while: a second Ctrl-C ends it.
 func TestOutage(t *testing.T) {
 	beside(t, func(s *shell) {
 		var away, hangs atomic.Bool
@@ -309,7 +309,8 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-// E3, E5: what models took stands in three figures, unknown is not 0, and the model is that of the task's priority.
+// E3, E5: what models took stands in three figures, unknown is not 0, and the model is that of the task's
+// priority.
 func TestCosts(t *testing.T) {
 	var models []string
 	s := newShell(t, model(t, func(a asked) any {
@@ -347,7 +348,8 @@ func TestMCP(t *testing.T) {
 	s.all([]row{{"doctor", 0, "✓ mcp memory"}, {`do "look the orders up"`, 0, "(?s)→ recall.*looked up|looked up.*→ recall"}})
 }
 
-// arc serve does tasks, takes up a changed arc.yaml, and tells a flaw with its line while the former one stays.
+// arc serve does tasks, takes up a changed arc.yaml, and tells a flaw with its line while the former one
+// stays.
 func TestServe(t *testing.T) {
 	s := newShell(t, "")
 	s.scripted()
@@ -410,7 +412,8 @@ func TestCodingAgent(t *testing.T) {
 	require.Contains(t, s.read("order.json"), "Commit small.")
 }
 
-// A worker in a worktree: what its gates, the guard or the health check refuse is not in the tree that people work in.
+// A worker in a worktree: what its gates, the guard or the health check refuse is not in the tree that people
+// work in.
 func TestWorktree(t *testing.T) {
 	s := newShell(t, "workers:\n- {name: coder, agent: [./coder.sh]}\ngates:\n- [./check.sh]\nattempts: 1\nworktree: {health: [./health.sh]}\n")
 	s.write("coder.sh", "#!/bin/sh\ncat > /dev/null\necho $$ > made\ntest ! -e "+s.dir+"/.arc/syntax || echo 'package {' > a.go\n")
@@ -434,8 +437,8 @@ func TestWorktree(t *testing.T) {
 	}
 }
 
-// D10, E6, E13: MEMORY.md is told, appended below «## Learned», left alone where it is not UTF-8, and not committed
-// for each run.
+// D10, E6, E13: MEMORY.md is told, appended below «## Learned», left alone where it is not UTF-8, and
+// not committed for each run.
 func TestNotes(t *testing.T) {
 	s := newShell(t, "")
 	s.planned()

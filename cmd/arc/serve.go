@@ -178,7 +178,7 @@ func (c *command) units() (dir string, out []unit, err error) {
 }
 
 func (c *command) servicesCommand() *cobra.Command {
-	each := func(f func(ctx context.Context, file string, u unit) error) func(context.Context, *app, string) error {
+	each := func(f func(context.Context, string, unit) error) func(context.Context, *app, string) error {
 		return func(ctx context.Context, _ *app, _ string) error {
 			dir, all, err := c.units()
 			for _, u := range all {
@@ -206,7 +206,7 @@ func (c *command) servicesCommand() *cobra.Command {
 			c.Print("removing " + file)
 			return errors.Join(c.control(ctx, file, "disable", "unload"), os.Remove(file))
 		}), nil),
-		c.leaf(local, "status", "Say how the services are", each(func(_ context.Context, file string, u unit) error {
+		c.leaf(local, "status", "Say how they are", each(func(_ context.Context, file string, u unit) error {
 			state := "installed"
 			text, err := os.ReadFile(file)
 			switch {

@@ -77,8 +77,8 @@ func (c *command) runCommands() []*cobra.Command {
 		do               func(ctx context.Context, a *app, r *arc.Report, text string) error
 	}{
 		{"answer", "Answer what a run asks, and go on with it", "text", func(r *arc.Report) bool { return r.Status == arc.Asking }, c.answer},
-		{"approve", "Allow what a run waits for, and go on with it", "note", needsRuling, c.ruling(true)},
-		{"deny", "Refuse what a run waits for", "note", needsRuling, c.ruling(false)},
+		{"approve", "Allow what a run waits for, and go on with it", "note", needsRuling, c.ruling(true, "allowed: ")},
+		{"deny", "Refuse what a run waits for", "note", needsRuling, c.ruling(false, "denied: ")},
 		{"retry", "Try a blocked run again", "note", func(r *arc.Report) bool { return r.Status == arc.Blocked }, c.goOn(arc.View.Retry)},
 		{"resume", "Go on with a run that was left, and follow it", "", func(r *arc.Report) bool { return r.Ended.IsZero() && !needsRuling(r) }, c.goOn(resume)},
 		{"cancel", "End a run", "why", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.cancel},
@@ -112,7 +112,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	p, end := a.follow(id, c.screen)
 	defer end()
 	r, err := f(ctx)
-	if err != nil && p.left.Load() { // where it asks whether something is allowed: without this terminal it waits
+	if err != nil && p.left.Load() { // at a question: without this terminal it waits
 		end()
 		r, err = a.view().Resume(context.WithoutCancel(ctx), id)
 	}
@@ -280,15 +280,16 @@ func resume(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) 
 }
 
 // ruling rules on all that the run waits for, and follows it.
-func (c *command) ruling(allow bool) func(context.Context, *app, *arc.Report, string) error {
+func (c *command) ruling(allow bool, said string) func(context.Context, *app, *arc.Report, string) error {
 	return func(ctx context.Context, a *app, r *arc.Report, note string) error {
 		if !needsRuling(r) {
 			return usage("run %s waits for nobody", short(r.ID))
 		}
 		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
 			for _, p := range r.Approvals {
-				c.Say(map[bool]string{true: "allowed: ", false: "denied: "}[allow] + p.Name + " " + cut(string(p.Inputs), c.Width-12))
-				if err := v.Decide(ctx, act.Ruling{Approval: p.ID, Allow: allow, By: cmp.Or(c.Person, "the command line"), Note: note}); err != nil {
+				c.Say(said + p.Name + " " + cut(string(p.Inputs), c.Width-12))
+				ruling := act.Ruling{Approval: p.ID, Allow: allow, Note: note, By: cmp.Or(c.Person, "the command line")}
+				if err := v.Decide(ctx, ruling); err != nil {
 					return nil, err
 				}
 			}
@@ -358,10 +359,10 @@ var lines = map[string]struct {
 	most        int
 }{
 	"fired": {green, "a learned plan:", 3}, "decided": {faint, "plan:", 3}, "recalled": {faint, "recalled", 1},
-	"attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1}, "failed": {red, "✗", 0}, "learned": {green, "learned:", 3},
-	"waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3}, "refused": {yellow, "refused:", 3},
-	"source failed": {yellow, "source failed:", 3}, "subgoal": {yellow, "subgoal:", 3},
-	"retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3},
+	"attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1}, "failed": {red, "✗", 0},
+	"learned": {green, "learned:", 3}, "waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3},
+	"refused": {yellow, "refused:", 3}, "source failed": {yellow, "source failed:", 3},
+	"subgoal": {yellow, "subgoal:", 3}, "retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3},
 }
 
 // tell shows an event.
@@ -462,7 +463,7 @@ func (c *command) taskCommands() []*cobra.Command {
 				slices.SortStableFunc(all, func(x, y queue.Job) int {
 					return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
 				})
-				none := "no tasks are " + cmp.Or(status, "pending, active or blocked") + ": arc tasks add, arc tasks --help"
+				none := "no tasks are " + cmp.Or(status, "pending, active or blocked") + ": arc tasks add, arc help tasks"
 				return list(c, all, limit, err, "task prio state due subject", none, func(j queue.Job) []string {
 					text := strings.TrimSuffix(j.Subject+": "+j.Summary, ": ")
 					return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
@@ -498,7 +499,7 @@ func (c *command) taskCommands() []*cobra.Command {
 				return c.result("added", j, err)
 			}, func(f *pflag.FlagSet) {
 				texts(f)
-				f.StringVar(&template, "template", "", "templates/NAME.md: front matter with subject, priority, skills and so on as these flags, and the description below")
+				f.StringVar(&template, "template", "", "templates/NAME.md: flags as front matter, the description below")
 				f.StringVar(&t.Source, "source", "", "who asks; none: human, or the task that runs the command")
 				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
 				f.StringVar(&t.Key, "key", "", "the same key is the same task")
@@ -585,8 +586,8 @@ func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
 	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
 		o := arc.Objective{
-			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Scope: cmp.Or(j.Scope, a.scope),
-			Situation: j.Template, Budget: a.config.Load().Budget,
+			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Situation: j.Template,
+			Scope: cmp.Or(j.Scope, a.scope), Budget: a.config.Load().Budget,
 		}
 		if len(j.Skills) > 0 {
 			o.Data = reading(j.Skills)
