@@ -34,15 +34,16 @@ import (
 
 func init() { _ = flag.Set("rapid.steps", "60") } // calls of a case; -rapid.checks 3000 is for the night
 
-// TestInAnyOrder makes random calls of the API, with parts of the host that fail in all ways, a store of which
-// commits fail and a process that ends at any of them. Beside them runs a small model of the promises: what a gate
-// has not passed is not delivered, what was committed is not made again, nothing irreversible is done twice unasked,
-// what was acknowledged stays until it is erased, a day's bound holds, a task is that of its own case, and nobody is
-// told what is another scope's, a stranger's or a secret. Where it fails it prints the fewest calls that do.
+// TestInAnyOrder makes random calls of the API, with parts of the host that fail in all ways, a store of
+// which commits fail and a process that ends at any of them. Beside them runs a small model of the promises:
+// what a gate has not passed is not delivered, what was committed is not made again, nothing irreversible is
+// done twice unasked, what was acknowledged stays until it is erased, a day's bound holds, a task is that of
+// its own case, and nobody is told what is another scope's, a stranger's or a secret. Where it fails it
+// prints the fewest calls that do.
 func TestInAnyOrder(t *testing.T) { inAnyOrder(t, 1) }
 
-// TestInAnyPlace does so with three processes on one store, each of which may end or be held up. ARC_STORE is the socket
-// of another store than Mem, as contrib/postgres serves one: it is emptied for each case.
+// TestInAnyPlace does so with three processes on one store, each of which may end or be held up. ARC_STORE is
+// the socket of another store than Mem, as contrib/postgres serves one: it is emptied for each case.
 func TestInAnyPlace(t *testing.T) {
 	if os.Getenv("ARC_STORE") != "" {
 		placesPoll = 10 * time.Minute // real requests
@@ -940,7 +941,8 @@ func (w *world) learnOf(t *rapid.T) {
 	}
 }
 
-// erase erases a scope: afterwards there is nothing of it, and what a commit that fails has left of it is unknown.
+// erase erases a scope: afterwards there is nothing of it, and what a commit that fails has left of it is
+// unknown.
 func (w *world) erase(t *rapid.T) {
 	scope := rapid.SampledFrom(worldScopes).Draw(t, "scope")
 	fails := w.begin(t)

@@ -27,8 +27,8 @@ import (
 // The canaries: a declared secret, a token of an issuer's form, and a word of another tenant.
 const declared, token, foreign = "Tr0ub4dor-3-is-long", "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a", "zanzibar"
 
-// names are fields that hold names, which are not cleaned: a secret is no name. The Plan of a Result is of a model that
-// has seen no secrets.
+// names are fields that hold names, which are not cleaned: a secret is no name. The Plan of a Result is of a
+// model that has seen no secrets.
 var names = []string{"ID", "Run", "Session", "Scope", "Lessons", "Also", "Secrets", "Skill", "Skills", "Worker", "Name", "Use",
 	"Approval", "Op", "Path", "Impasse", "Is", "Than", "Status", "Utilized", "Misled", "Applied", "Plan"}
 
@@ -64,8 +64,8 @@ func filled[T any](t testing.TB, v T, text string) T {
 	return v
 }
 
-// Promises 3 and 4: whichever field of whatever a host gives has them, secrets are in nothing that is stored, asked, told
-// or logged, and another tenant is told nothing of it.
+// Promises 3 and 4: whichever field of whatever a host gives has them, secrets are in nothing that is stored,
+// asked, told or logged, and another tenant is told nothing of it.
 func TestCanaries(t *testing.T) {
 	text := declared + " and " + token + " in " + foreign
 	st, out, mu := store.NewMem(), &bytes.Buffer{}, sync.Mutex{}

@@ -88,8 +88,8 @@ func TestLessonsHaveNoValues(t *testing.T) {
 	}
 }
 
-// A11: 30 tickets of five kinds, each in words of its own. A classifier names the kind, the ticket is Data. It takes fewer
-// model calls than without memory, its own included, and as many are right.
+// A11: 30 tickets of five kinds, each in words of its own. A classifier names the kind, the ticket is Data.
+// It takes fewer model calls than without memory, its own included, and as many are right.
 func TestFreeTextPays(t *testing.T) {
 	kinds := []string{"refund", "address", "password", "invoice", "delay"}
 	cost := func(remembers bool) (calls, right int) {
@@ -212,7 +212,8 @@ func (f deciding) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision
 	return f(ctx, b)
 }
 
-// Promise 9: with the same state, clock, seed and answers, runs that are made one after the other leave the same store.
+// Promise 9: with the same state, clock, seed and answers, runs that are made one after the other leave the
+// same store.
 func TestSameRun(t *testing.T) {
 	var dumps [2][]string
 	for i := range dumps {

@@ -35,8 +35,8 @@ var kills = flag.Int("kills", 10, "how many runs TestKill kills the process of, 
 // stages are what a run of the clerk does, in this order: each is kept before the next one begins.
 var stages = []string{"plan", "model 0", "look", "model 1", "pay", "model 2", "write", "model 3", "file"}
 
-// clerk is what the processes that are killed have: a model that calls three tools, and a worker after it. It prints
-// what is done, and of which run.
+// clerk is what the processes that are killed have: a model that calls three tools, and a worker after it. It
+// prints what is done, and of which run.
 func clerk() arc.Host {
 	did := func(run, what string) { fmt.Printf("%s did %s\n", run, what) }
 	var ts []tools.Tool
@@ -104,8 +104,8 @@ func alone(dir string) error {
 	return errors.Join(err, a.Close())
 }
 
-// kill −9 at any time, and open again: the run goes on by itself, what was finished is not done again, and nothing is
-// paid twice.
+// kill −9 at any time, and open again: the run goes on by itself, what was finished is not done again,
+// and nothing is paid twice.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("ARC_CLERK"); dir != "" {
 		require.NoError(t, alone(dir))
@@ -180,8 +180,8 @@ func oneOfThree(socket, name string, runs int) error {
 	return errors.Join(a.Close(), st.Close())
 }
 
-// Three processes share a store. They are killed, and held up for longer than the others wait, at any time: all runs
-// come to an end, and nothing is paid twice.
+// Three processes share a store. They are killed, and held up for longer than the others wait, at any time:
+// all runs come to an end, and nothing is paid twice.
 func TestKillOneOfThree(t *testing.T) {
 	if at := strings.Split(os.Getenv("ARC_CLERK"), "|"); len(at) == 2 {
 		require.NoError(t, oneOfThree(at[0], at[1], *kills))

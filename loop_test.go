@@ -201,7 +201,8 @@ func TestAnswer(t *testing.T) {
 	require.ErrorIs(t, err, arc.ErrState)
 }
 
-// What a worker asks is too long for a run's record, or there is too much of it: it is asked all the same, some later.
+// What a worker asks is too long for a run's record, or there is too much of it: it is asked all the same,
+// some later.
 func TestAsksTooMuch(t *testing.T) {
 	huge := strings.Repeat("x ", 1<<20)
 	wide := []byte(`{"text":"` + strings.Repeat("x", 120<<10) + `"}`)
@@ -512,8 +513,8 @@ func (m mortal) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	return m.Store.Commit(ctx, ops...)
 }
 
-// D11: wherever a process ends, the next one goes on by itself. No attempt whose result was committed is made again,
-// and nothing is paid twice.
+// D11: wherever a process ends, the next one goes on by itself. No attempt whose result was committed is made
+// again, and nothing is paid twice.
 func TestGoesOnAfterACrash(t *testing.T) {
 	whole := 0
 	for n := int64(0); whole == 0; n++ {
@@ -582,8 +583,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A verdict corrects the figures of the one worker that delivered the run. A task of the host's that names a worker is
-// for that worker alone.
+// A verdict corrects the figures of the one worker that delivered the run. A task of the host's that names a
+// worker is for that worker alone.
 func TestJudgeFigures(t *testing.T) {
 	bad := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "no"}}}
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{
@@ -733,8 +734,8 @@ func TestSecrets(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v %+v %+v", *story, report, r.Briefs()), secret)
 }
 
-// On disk: what waits for a person when the process ends goes on when it is opened again; so does what a person has
-// ruled on when it ends.
+// On disk: what waits for a person when the process ends goes on when it is opened again; so does what a
+// person has ruled on when it ends.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	w := &arctest.Worker{}
@@ -926,8 +927,8 @@ func TestWrongKeyTeachesNothing(t *testing.T) {
 	}
 }
 
-// A list of runs that reads again what has changed is that of all runs, whatever came between; of a mark too old it is
-// told to read all.
+// A list of runs that reads again what has changed is that of all runs, whatever came between; of a mark too
+// old it is told to read all.
 func TestChanged(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
 	v, have := a.In("acme"), map[string]bool{}
@@ -1132,7 +1133,8 @@ func TestWaitForARunThatBegins(t *testing.T) {
 	}
 }
 
-// An attempt that asks again and again is held by the Budget, too: what it has taken counts when it is answered.
+// An attempt that asks again and again is held by the Budget, too: what it has taken counts when it is
+// answered.
 func TestBudgetAfterAnAnswer(t *testing.T) {
 	taken := 0.0
 	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// The main path of a delivered task, from Run to each part of the host that it calls, is to be read in six files in
-// three folders.
+// The main path of a delivered task, from Run to each part of the host that it calls, is to be read in
+// six files in three folders.
 func TestMainPath(t *testing.T) {
 	files, folders := map[string]bool{}, map[string]bool{}
 	here := func() {

@@ -21,8 +21,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// line is a process's connection to a shared store: it can be cut, as where the process is killed, or held, as where
-// it is paused.
+// line is a process's connection to a shared store: it can be cut, as where the process is killed, or
+// held, as where it is paused.
 type line struct {
 	store.Changer
 	mu   sync.Mutex
@@ -95,8 +95,8 @@ func (l *line) seq(ctx context.Context, of iter.Seq2[store.Entry, error]) iter.S
 	}
 }
 
-// A run of a process that is killed, or held up for longer than others wait, is taken up by another one, and by one
-// only. The former one ends its attempt before, and what it commits later is refused.
+// A run of a process that is killed, or held up for longer than others wait, is taken up by another one, and
+// by one only. The former one ends its attempt before, and what it commits later is refused.
 func TestRunsOfAGoneProcessAreTakenUp(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestRunsOfAGoneProcessAreTakenUp(t *testing.T) {
 	}
 }
 
-// A process is held up at one of its commits until another one has taken its run up, and goes on: what it would do then
-// is not done.
+// A process is held up at one of its commits until another one has taken its run up, and goes on: what it
+// would do then is not done.
 func TestHeldUpAtAnyCommit(t *testing.T) {
 	for n, whole := 1, false; !whole; n++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -296,7 +296,8 @@ func TestThroughAnotherProcess(t *testing.T) {
 	})
 }
 
-// Many runs, three processes that come and go: each run is delivered by one of them, and nothing is paid twice.
+// Many runs, three processes that come and go: each run is delivered by one of them, and nothing is paid
+// twice.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMem()

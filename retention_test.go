@@ -172,7 +172,8 @@ func TestDaily(t *testing.T) {
 	}
 }
 
-// The empty scope, by its name "_", is another one than Options.Scope, where its runs go on by themselves, too.
+// The empty scope, by its name "_", is another one than Options.Scope, where its runs go on by themselves,
+// too.
 func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gated := (&arctest.Worker{}).As("cat", "sign")

@@ -31,7 +31,8 @@ import (
 
 var kills = flag.Int("kills", 8, "how often TestKill kills the process")
 
-// office is where the process of TestKill acts: a model, a shop, and a person, over HTTP. It outlives the process.
+// office is where the process of TestKill acts: a model, a shop, and a person, over HTTP. It outlives the
+// process.
 type office struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -118,7 +119,8 @@ func (o *office) reply(path string, body []byte) []byte {
 	return []byte(`{}`)
 }
 
-// support is the model: two looks at once, then a refund with another look, then the answer by what it was shown.
+// support is the model: two looks at once, then a refund with another look, then the answer by what it was
+// shown.
 func support(r *reason.Request) *reason.Response {
 	var shown []string
 	answers := 0
@@ -139,8 +141,8 @@ func support(r *reason.Request) *reason.Response {
 	return says(strings.Join(shown, "; "))
 }
 
-// TestKill kills a process that works on one case after the other at any point, and starts it again, until each
-// case has its answer. No finished call is made again, every case is paid once, and the answer is right.
+// TestKill kills a process that works on one case after the other at any point, and starts it again, until
+// each case has its answer. No finished call is made again, every case is paid once, and the answer is right.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("ARC_KILL_DIR"); dir != "" {
 		work(t, dir, os.Getenv("ARC_KILL_OFFICE"))

@@ -312,7 +312,8 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	require.Less(t, iar.Resonance(*a.Result.Reflection), .3)
 }
 
-// What is known of the case reaches a model that has no reasoner before it: rules as rules, and plans that it can make.
+// What is known of the case reaches a model that has no reasoner before it: rules as rules, and plans that it
+// can make.
 func TestWhatIsKnownIsTold(t *testing.T) {
 	hit := func(kind memory.Kind, text string) memory.Hit {
 		return memory.Hit{Record: memory.Record{Draft: memory.Draft{Kind: kind, Content: text}}}
@@ -442,8 +443,8 @@ func TestGoesOnAfterAnOutage(t *testing.T) {
 	require.Len(t, s.log, 1)
 }
 
-// A model behind which a fifth of the calls is refused for its rate, a fifth fails and a fifth is malformed: every
-// task is done, no call is made twice, and every wait is told.
+// A model behind which a fifth of the calls is refused for its rate, a fifth fails and a fifth is malformed:
+// every task is done, no call is made twice, and every wait is told.
 func TestFlakyModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	waits, asked := 0, 0
@@ -604,7 +605,8 @@ func TestSchemaOfFunc(t *testing.T) {
 	require.Equal(t, "hi", string(got.File))
 }
 
-// Two calls of a tool make two steps of one name, and inputs that are too wide for a step are told to the model.
+// Two calls of a tool make two steps of one name, and inputs that are too wide for a step are told to the
+// model.
 func TestStepsOfCalls(t *testing.T) {
 	type in struct{ N int }
 	var made []int

@@ -324,7 +324,8 @@ func (u user) client(t *testing.T, url string) *a2aclient.Client {
 	return client
 }
 
-// A message that is sent again, at once, after its end or after a restart, is the same run; an answer answers once.
+// A message that is sent again, at once, after its end or after a restart, is the same run; an answer answers
+// once.
 func TestSentAgain(t *testing.T) {
 	var calls atomic.Int64
 	a := open(t, arc.Host{Workers: []act.Worker{worker("pay", func(_ context.Context, c *act.Call) (*act.Result, error) {

@@ -97,8 +97,8 @@ func TestCommandVerifies(t *testing.T) {
 	}
 }
 
-// The whole group of processes ends with the context, lines come while the program runs, and secrets go in and
-// do not come out.
+// The whole group of processes ends with the context, lines come while the program runs, and secrets
+// go in and do not come out.
 func TestCommandStreamsAndIsKilled(t *testing.T) {
 	const secret = "correct horse battery"
 	dir := t.TempDir()

@@ -100,8 +100,8 @@ func (b *browser) clean(where string) {
 	require.Empty(b.t, b.errors, where)
 }
 
-// do takes steps, for two minutes at most. A step whose element a live page has replaced since it was looked up is
-// taken again, as a person would.
+// do takes steps, for two minutes at most. A step whose element a live page has replaced since it was looked
+// up is taken again, as a person would.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b, 2*time.Minute)
@@ -136,7 +136,8 @@ func (b *browser) size(width int, scheme string) {
 	require.NoError(b.t, err)
 }
 
-// looks opens each page at each width in each scheme: nothing is cut, nothing goes wrong, and axe finds nothing.
+// looks opens each page at each width in each scheme: nothing is cut, nothing goes wrong, and axe finds
+// nothing.
 func TestBrowserLooks(t *testing.T) {
 	h := newBench(t, nil, nil)
 	asks, waits, failed := h.fill()
@@ -189,7 +190,8 @@ func ask2(b *browser, a chromedp.Action[[]byte]) []byte {
 	return v
 }
 
-// An answer is shown in place: the question goes, what is typed elsewhere stays, and the focus is on what is said.
+// An answer is shown in place: the question goes, what is typed elsewhere stays, and the focus is on what is
+// said.
 func TestBrowserActs(t *testing.T) {
 	h := newBench(t, nil, nil)
 	asks, waits, _ := h.fill()

@@ -25,8 +25,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// bench is a dashboard of an Agent with a shop's workers: refund, which a person has to allow; look, which answers;
-// ask, which asks; wreck, which no gate passes until it is told "Monday"; and hold, which waits for a word.
+// bench is a dashboard of an Agent with a shop's workers: refund, which a person has to allow;
+// look, which answers; ask, which asks; wreck, which no gate passes until it is told "Monday"; and
+// hold, which waits for a word.
 type bench struct {
 	*httptest.Server
 	t         *testing.T

@@ -275,7 +275,8 @@ func outageOf(t *testing.T, err error) *reason.Error {
 	return e
 }
 
-// A server that dies is an outage of the call under way, is started again by the next one, and not without end.
+// A server that dies is an outage of the call under way, is started again by the next one, and not without
+// end.
 func TestServerThatDies(t *testing.T) {
 	c := child(t, "dies")
 	now := time.Now()

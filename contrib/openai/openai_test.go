@@ -219,7 +219,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Figures that are none are unknown; the answer is an answer. Thoughts beside the completion, as of xAI, are output.
+// Figures that are none are unknown; the answer is an answer. Thoughts beside the completion, as of xAI, are
+// output.
 func TestOddUsage(t *testing.T) {
 	beside := `{"%s":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`
 	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`, `{}`, `{"%s":0}`, beside} {

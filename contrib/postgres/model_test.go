@@ -50,8 +50,9 @@ type call struct {
 	Done   bool
 }
 
-// clerk has a worker whose objectives say what it does: «ask» needs an answer first, «slow» takes its time,
-// «fail» fails once. Then it sends a letter, which must not be sent twice; each is a line of the ledger.
+// clerk has a worker whose objectives say what it does: «ask» needs an answer first, «slow»
+// takes its time, «fail» fails once. Then it sends a letter, which must not be sent twice; each
+// is a line of the ledger.
 func clerk(ledger string) arc.Host {
 	note := func(c *act.Call, what string) error {
 		f, err := os.OpenFile(ledger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

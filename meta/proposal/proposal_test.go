@@ -118,7 +118,8 @@ func TestAlerts(t *testing.T) {
 	require.Empty(t, got, "it has recovered")
 }
 
-// A worker that fails 79 of 87 times, beside another one, is proposed to be tried last, and it is once a person says so.
+// A worker that fails 79 of 87 times, beside another one, is proposed to be tried last, and it is once a
+// person says so.
 func TestWorker(t *testing.T) {
 	w := open(t)
 	w.observe("good", "review", 80, 7, 0)
