@@ -62,26 +62,7 @@ func (t *turn) overspent(ctx context.Context) (why string, err error) {
 }
 
 // spent is what the run has taken since its last commit, as far as it is known.
-func (t *turn) spent() *reason.Usage {
-	all, before := t.Usage.Add(t.Current.Usage), t.counted
-	if all == nil || before == nil {
-		return all
-	}
-	usd := func(all, before *float64) *float64 {
-		if all == nil || before == nil {
-			return all
-		}
-		return new(max(0, *all-*before))
-	}
-	return &reason.Usage{
-		Calls:       max(0, all.Calls-before.Calls),
-		Input:       max(0, all.Input-before.Input),
-		Output:      max(0, all.Output-before.Output),
-		Cached:      max(0, all.Cached-before.Cached),
-		CostUSD:     usd(all.CostUSD, before.CostUSD),
-		EstimateUSD: usd(all.EstimateUSD, before.EstimateUSD),
-	}
-}
+func (t *turn) spent() *reason.Usage { return t.Usage.Add(t.Current.Usage).Since(t.counted) }
 
 // stageDay adds what was spent to the tenant's day.
 func (t *turn) stageDay(ctx context.Context, b *store.Batch, spent *reason.Usage) error {

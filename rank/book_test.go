@@ -550,3 +550,11 @@ func TestReplacedRecordsAreReadByNobody(t *testing.T) {
 	}
 	require.Equal(t, 11., *books[0].Stats("a", "s").CostUSD)
 }
+
+func TestUsageSince(t *testing.T) {
+	was := &rank.Usage{Calls: 2, Input: 10, CostUSD: new(.5)}
+	now := &rank.Usage{Calls: 3, Input: 8, Output: 4, CostUSD: new(.75), EstimateUSD: new(.1)}
+	require.Equal(t, &rank.Usage{Calls: 1, Output: 4, CostUSD: new(.25), EstimateUSD: new(.1)}, now.Since(was), "never less than nothing")
+	require.Equal(t, now, now.Since(nil))
+	require.Nil(t, (*rank.Usage)(nil).Since(was))
+}

@@ -94,6 +94,24 @@ func (u *Usage) Add(v *Usage) *Usage {
 	}
 }
 
+// Since returns what u has beyond an earlier sum, or u where one is not known. So it is with their figures.
+func (u *Usage) Since(was *Usage) *Usage {
+	if u == nil || was == nil {
+		return u
+	}
+	usd := func(now, was *float64) *float64 {
+		if now == nil || was == nil {
+			return now
+		}
+		return new(max(0, *now-*was))
+	}
+	return &Usage{
+		Calls: max(0, u.Calls-was.Calls), Input: max(0, u.Input-was.Input), Output: max(0, u.Output-was.Output),
+		Cached: max(0, u.Cached-was.Cached), CostUSD: usd(u.CostUSD, was.CostUSD),
+		EstimateUSD: usd(u.EstimateUSD, was.EstimateUSD),
+	}
+}
+
 // Sample is the outcome of one attempt. It holds no text of the case.
 type Sample struct {
 	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -59,7 +58,10 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		case err != nil:
 			return nil, err
 		}
-		j.Usage, j.Summary = since(r.Usage, j.spent), r.Text
+		j.Summary = r.Text
+		if u := r.Usage.Since(j.spent); u != nil && u.Calls+u.Input+u.Output > 0 { // else it was looked at
+			j.Usage = u
+		}
 		switch r.Status {
 		case arc.Delivered:
 		case arc.Blocked:
@@ -79,22 +81,4 @@ func runID(j *Job) string {
 	texts := []string{j.steps, j.Created.String(), j.Subject, j.Description, string(j.Input)}
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	return "job/" + path.Base(j.ID) + "/" + hex.EncodeToString(sum[:4])
-}
-
-// since returns the usage that was added to an earlier one; nil: none, or unknown.
-func since(now, was *reason.Usage) *reason.Usage {
-	if was == nil || now == nil {
-		return now
-	}
-	less := &reason.Usage{Calls: -was.Calls, Input: -was.Input, Output: -was.Output, Cached: -was.Cached}
-	if was.CostUSD != nil {
-		less.CostUSD = new(-*was.CostUSD)
-	}
-	if was.EstimateUSD != nil {
-		less.EstimateUSD = new(-*was.EstimateUSD)
-	}
-	if u := now.Add(less); u.Calls > 0 || u.Input > 0 || u.Output > 0 {
-		return u
-	}
-	return nil
 }
