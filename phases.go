@@ -471,24 +471,21 @@ func (t *turn) another() phase {
 	if len(a.Failed) > 0 {
 		last = a.Failed[len(a.Failed)-1]
 	}
-	denied := len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, func(f try) bool { return !f.Denied })
 	if t.agent.host.Reasoner == nil || a.Replans >= t.agent.opts.Replans {
-		cause := Exhausted
-		if denied {
+		cause, open := Exhausted, func(f try) bool { return !f.Denied }
+		if len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, open) { // each was denied
 			cause = Refused
 		}
 		return t.block(cause, last.Complaint)
 	}
 	a.Replans++
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
-	if len(rest.Alternatives) > 0 {
-		if next := rest.Choose(); next.Impasse == "" {
-			applied := a.Applied
-			a.begin(next.Tasks, next.Approach)
-			a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
-			t.event("decided", a.Approach, tellPlan(a.Plan))
-			return assignPhase
-		}
+	if next := rest.Choose(); len(rest.Alternatives) > 0 && next.Impasse == "" {
+		applied := a.Applied
+		a.begin(next.Tasks, next.Approach)
+		a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
+		t.event("decided", a.Approach, tellPlan(a.Plan))
+		return assignPhase
 	}
 	a.begin(nil, "")
 	return reasonPhase

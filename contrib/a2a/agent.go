@@ -33,7 +33,7 @@ import (
 // A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process
 // ends before the task's id is kept, or the agent does not know that any more, it is sent again with the same
 // message id, the attempt's key. What the agent asks for is asked by the run, and the answer is sent back.
-// When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it running.
+// When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it be.
 // Outages are told as [reason.Unavailable].
 //
 // A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and

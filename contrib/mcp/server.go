@@ -492,7 +492,7 @@ type runOut struct {
 	ID        string          `json:"id"`
 	Status    string          `json:"status" jsonschema:"running, asking, waiting, delivered, blocked, canceled"`
 	Objective string          `json:"objective" jsonschema:"its beginning"`
-	Text      string          `json:"text" jsonschema:"the result, what it is at, asks or waits for, why it is blocked"`
+	Text      string          `json:"text" jsonschema:"the result, or what it is at, asks or is held by"`
 	Output    json.RawMessage `json:"output,omitempty" jsonschema:"the result as data"`
 	Cause     string          `json:"cause,omitempty" jsonschema:"of a blocked run"`
 	Approvals []string        `json:"approvals,omitempty" jsonschema:"for a person to allow"`
