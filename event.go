@@ -123,6 +123,7 @@ func (a *Agent) change() <-chan struct{} {
 	return a.changed
 }
 
+// await waits until changed is closed, and has other processes followed closely meanwhile.
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
 	a.mu.Lock()
 	a.awaited++

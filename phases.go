@@ -904,6 +904,7 @@ func (a *aim) complaint() string {
 	return a.Tries[len(a.Tries)-1].Complaint
 }
 
+// proseAll returns questions without secrets, each cut to what a record has room for.
 func (t *turn) proseAll(texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, text := range texts {

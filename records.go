@@ -82,6 +82,7 @@ func decodeDue(e store.Entry) (due dueEntry, err error) {
 	return due, err
 }
 
+// dueKey sorts by time, so that a scan ends at the first entry that is not due yet.
 func dueKey(at time.Time, scope memory.Scope, id string) string {
 	return fmt.Sprintf("%s%020d/%s/%s", duePlace, max(0, at.UnixNano()), scope.Tenant(), runKey(scope, id))
 }

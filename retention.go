@@ -212,6 +212,8 @@ func (a *Agent) once(ctx context.Context, key string, f func(context.Context) er
 	return err
 }
 
+// erase bars the scope before it deletes, and lifts the bar in its last commit: whatever fails between, no
+// run begins there, and the entry that is due has the rest done later.
 func (v View) erase(ctx context.Context, t *tenant) error {
 	a := v.agent
 	fail := func(err error) error { return fmt.Errorf("arc: scope %q is not erased yet: %w", v.scope, err) }

@@ -81,6 +81,7 @@ func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanit
 	return o, clean, err
 }
 
+// run is Run, with somebody who is told of the events. The ID of a fresh run is new: nothing is read for it.
 func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
 	fresh := o.ID == ""
 	o, clean, err := a.door(ctx, o)

@@ -122,6 +122,7 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	return o.t, release, nil
 }
 
+// release lets the last holder go: the tenant is idle then, or closed where it is stale.
 func (ts *tenants) release(name string, o *opening) {
 	ts.mu.Lock()
 	o.holders--

@@ -178,6 +178,7 @@ func (t *turn) at(rev store.Revision) {
 	t.live.rev.Store(uint64(rev))
 }
 
+// stageDue moves the entry for the scheduler where its time or its process is not as in the last commit.
 func (t *turn) stageDue(b *store.Batch, due string) error {
 	if due == t.due && (due == "" || t.dueOf == t.Process) {
 		return nil

@@ -230,6 +230,7 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	return v.agent.identity(t, v.scope)
 }
 
+// identity opens the Identity of a scope; it keeps nothing in memory.
 func (a *Agent) identity(t *tenant, scope memory.Scope) (*identity.Identity, error) {
 	var languages []string
 	if m := a.opts.Memory; m != nil {
