@@ -44,8 +44,8 @@ type StepOption func(*action)
 // Irreversible marks a Step that must not be made twice in a run.
 func Irreversible() StepOption { return func(a *action) { a.Irreversible = true } }
 
-// Sanitised marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret NAME]" in
-// it stays. In any other result it is somebody's attempt to be given a secret, and is broken up.
+// Sanitised marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret
+// NAME]" in it stays. In any other result it is somebody's attempt to be given a secret, and is broken up.
 func Sanitised() StepOption { return func(a *action) { a.sanitised = true } }
 
 // ErrChanged is the error of a Step that was made in this attempt with another input.
@@ -61,19 +61,19 @@ const (
 	maxPlace  = 2 << 10   // bytes of a step's name with those of what it is made in
 )
 
-// Step calls f and keeps its result, as JSON, before it returns: under the run, the attempt, the worker, tool, gate,
-// Around or Step that it is made in, and name, which is unique there and has at most 256 bytes. An attempt that goes on
-// after a crash gets the result back, and f is not called again. An error of f is not kept.
+// Step calls f and keeps its result, as JSON, before it returns: under the run, the attempt, the worker,
+// tool, gate, Around or Step that it is made in, and name, which is unique there and has at most 256 bytes.
+// An attempt that goes on after a crash gets it back, and f is not called again. An error of f is not kept.
 //
-// input is what f works on, at most 256 KiB as JSON; another one under the same name is [ErrChanged]. A result of over
-// 384 KiB is kept as done without its value: when asked for again it is [ErrNoValue]. The result is cleaned by the
-// Sanitizer, the first time as well, so a token that a later step needs is no result. In an any its numbers are float64,
-// so an identifier above 2^53 wants a T with an integer, or json.RawMessage. Outside of an attempt, without a [Journal]
-// in the context, Step calls f and nothing else.
+// input is what f works on, at most 256 KiB as JSON; another one under the same name is [ErrChanged]. A
+// result of over 384 KiB is kept as done without its value: when asked for again it is [ErrNoValue]. The
+// result is cleaned by the Sanitizer, the first time as well, so a token that a later step needs is no
+// result. In an any its numbers are float64, so an identifier above 2^53 wants a T with an integer, or
+// json.RawMessage. Outside of an attempt, without a [Journal] in the context, Step calls f and nothing else.
 //
-// With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and over
-// all attempts of the run it is made once for an input. A step that was begun and whose end is not known, or that
-// was made with another input before, is asked of a person first, by a *[PendingError] where nobody has answered.
+// With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and
+// over all attempts of the run it is made once for an input. Where one was begun and its end is not known, or
+// was made with another input before, a person is asked first, by a *[PendingError] until somebody answers.
 func Step[T any](
 	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
 ) (T, error) {
@@ -102,22 +102,22 @@ func Step[T any](
 	return value, json.Unmarshal(out, &value)
 }
 
-// Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible, AskAbove,
-// Secrets, Timeout). step is its place in the attempt: unique there, and the same when the attempt goes on. Do asks
-// for the approval that is needed, fills in secrets, and calls f with the inputs.
+// Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible,
+// AskAbove, Secrets, Timeout). step is its place in the attempt: unique there, and the same when the attempt
+// goes on. Do asks for the approval that is needed, fills in secrets, and calls f with the inputs.
 //
-// What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are errors.
-// Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was redacted must not
-// be written back. So are inputs of over 256 KiB, of which no journal could tell.
+// What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are
+// errors. Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was
+// redacted must not be written back. So are inputs of over 256 KiB, of which no journal could tell.
 //
 // An irreversible call is made once in a run. With inputs that are equal to those of a call that is done it
-// returns what that call returned, and f is not called, also where a gate has refused the result. It asks a person
-// where it was done with other inputs, and where it was begun and its end is not known: the process ended, or f
-// ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be used. Any other error
-// of f says that nothing was done. Calls of one name are made one after the other.
+// returns what that call returned, and f is not called, also where a gate has refused the result. It asks a
+// person where it was done with other inputs, and where it was begun and its end is not known: the process
+// ended, or f ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be
+// used. Any other error of f says that nothing was done. Calls of one name are made one after the other.
 //
-// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and else is
-// that of f. Without a Journal in the context nothing is known of earlier calls.
+// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and
+// else is that of f. Without a Journal in the context nothing is known of earlier calls.
 func Do(
 	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
 	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
@@ -125,8 +125,8 @@ func Do(
 	return (&action{Worker: w, kind: "tool", step: step, inputs: inputs}).make(ctx, f)
 }
 
-// make makes the call. What a worker or a step returns is committed under its place, and an attempt that goes on gets it
-// from there; what a tool returns is part of the step that it is called in.
+// make makes the call. What a worker or a step returns is committed under its place, and an attempt that goes
+// on gets it from there; what a tool returns is part of the step that it is called in.
 func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err error) {
 	if a.kind != "worker" { // whose inputs are canonical
 		a.inputs, err = schema.Canonical(a.inputs)
@@ -169,7 +169,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		}
 		var missing []string
 		if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
-			return nil, fmt.Errorf("%w: %s: [secret %s] stands for a secret that is not listed", errInputs, a.Name, missing[0])
+			return nil, fmt.Errorf("%w: %s: the secret %s is not listed", errInputs, a.Name, missing[0])
 		}
 	}
 	if a.Irreversible {
@@ -204,7 +204,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	return out, a.end(context.WithoutCancel(ctx), out, err)
 }
 
-// once is the name of the record of an irreversible action in its run: over all attempts, one for equal inputs.
+// once is the name of the record of an irreversible action in its run: one for equal inputs.
 func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + digest(a.inputs) }
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
@@ -247,7 +247,8 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 		return nil
 	}
 	end := map[string]string{stepNew: "not done", stepBegun: "its end is not known", stepDone: "done"}[state]
-	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.attempt, end)
+	inputs := fence.Clip(string(a.inputs), maxShown)
+	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, inputs, a.attempt, end)
 	return a.journal.put(ctx, record{Name: a.once(), State: state, Value: value, Begun: a.begun, Note: note})
 }
 
@@ -268,8 +269,9 @@ func (a *action) end(ctx context.Context, value json.RawMessage, err error) erro
 // unclear reports whether a call that returned err may have been done all the same.
 func unclear(err error) bool {
 	class := reason.Classify(err)
-	return errors.As(err, new(*call.PanicError)) || class != nil && class.Class == reason.Unavailable ||
-		errors.Is(err, call.ErrMalformed) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.As(err, new(*call.PanicError)) || errors.Is(err, call.ErrMalformed) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		class != nil && class.Class == reason.Unavailable
 }
 
 // permit returns nil if the action may be made, and else what keeps it.
@@ -316,8 +318,7 @@ func (a *action) permit(ctx context.Context) error {
 	return nil
 }
 
-// above says which inputs are above the amounts from which a person is asked. Names are compared without regard to
-// case, since Go's decoder of JSON reads them so.
+// above says which inputs are above their amounts. The case of names is ignored, as Go decodes JSON so.
 func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 	if len(amounts) == 0 {
 		return nil

@@ -16,33 +16,33 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does not
-// show, or reorders others, is escaped. The ID is the Approval's, and stable over restarts; another attempt and
-// another try of an irreversible call have another. What was asked, a person decides; a stricter Mode holds.
+// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does
+// not show, or reorders others, is escaped. The ID is stable over restarts; another attempt, or another try
+// of an irreversible call, has another. What was asked, a person decides; a stricter Mode holds.
 type Approval struct {
 	reason.ToolCall
 	Run      string    // the ID of the run that waits
 	About    string    // what it is for, in words: the task's objective
 	Mode     Mode      // Veto, Gated or Compound
-	Why      []string  // "mode is gated", "amount is 120, above 100", and which irreversible calls the run has made
+	Why      []string  // "mode is gated", "amount is 120, above 100", and the run's irreversible calls
 	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
 }
 
-// Ruling is a person's answer to an Approval. The zero value with an Approval's id is none: a no has By or Note.
+// Ruling is a person's answer to an Approval. The zero value with an id is none: a no has By or Note.
 type Ruling struct {
 	Approval, By, Note string // the Approval's ID; who has ruled, and why, in words
 	Allow              bool   // false: a no, if there is a By or a Note
 }
 
-// Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes nor a
-// clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again when
-// it goes on. An error is an Event and in the Why of the Approval, on which others may rule. ctx ends with
-// the time for an answer, or the attempt's. In Compound a second person is asked by a second call.
+// Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes
+// nor a clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again
+// when it goes on. An error is an Event and in the Why of the Approval, on which others may rule. ctx ends
+// with the time for an answer, or the attempt's. In Compound a second person is asked by a second call.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
-// PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets one
-// from [Do] or [Step] returns it; one that has a question returns its own. It spends no attempt: the attempt is made
-// again with the same number and goes on where it was.
+// PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets
+// one from [Do] or [Step] returns it; one that has a question returns its own. It spends no attempt: the
+// attempt is made again with the same number and goes on where it was.
 type PendingError struct {
 	Approvals []Approval // what people have to rule on
 	Questions []string   // what a person, or the reasoner, has to answer
@@ -56,12 +56,12 @@ func (e *PendingError) Error() string {
 	return "act: waiting for " + strings.Join(append(parts, e.Questions...), ", ")
 }
 
-// ErrDenied is in the chain of the error of a call that a person has refused, or that nobody has allowed in time.
+// ErrDenied is in the chain of the error of a call that was refused, or that nobody has allowed in time.
 var ErrDenied = errors.New("act: denied")
 
-// Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a clear yes
-// nor a clear no, if the run has not asked for that Approval, or if its deadline has passed: silence has ruled then. A
-// later ruling of the same person on an open Approval replaces the earlier one.
+// Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a
+// clear yes nor a clear no, if the run has not asked for that Approval, or if its deadline has passed:
+// silence has ruled then. A later ruling of the same person on an open Approval replaces the earlier one.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.Approval == "" || !isClear(r) {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
@@ -79,7 +79,8 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	}
 	raw, _ := schema.Marshal(r) // strings always can be
 	word := map[bool]string{true: "yes", false: "no"}[r.Allow]
-	return j.put(ctx, record{Name: "ruling/" + r.Approval + "/" + digest([]byte(r.By)), State: stepDone, Value: raw},
+	name := "ruling/" + r.Approval + "/" + digest([]byte(r.By))
+	return j.put(ctx, record{Name: name, State: stepDone, Value: raw},
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
 }
 
@@ -92,12 +93,10 @@ func (j *Journal) asked(ctx context.Context, a *Approval) (bool, error) {
 	return true, json.Unmarshal(r.Value, a)
 }
 
-// isClear reports whether a ruling is a yes or a no: the zero Ruling of an approver that has not made up its mind is
-// neither.
+// isClear reports whether a ruling is a yes or a no. The zero one, of an undecided approver, is neither.
 func isClear(r Ruling) bool { return r.Allow || r.By != "" || r.Note != "" }
 
-// ParseRuling reads a person's yes or no. Anything else, "what?" for one, is neither: ok is false, and the person is
-// asked again.
+// ParseRuling reads a yes or no. Anything else is neither: ok is false, and the person is asked again.
 func ParseRuling(text string) (allow, ok bool) {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
 	case "y", "yes", "ok", "okay", "allow", "approve", "go ahead", "ja", "oui", "sí":
@@ -153,8 +152,9 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 		*why = append(*why, fence.Clip("the approver failed: "+s.cleanText(err.Error()), maxShown))
 		s.note(Event{Kind: "approver failed", Name: a.Name, Text: err.Error()})
 	}
-	if err != nil || !isClear(r) || r.Approval != "" && r.Approval != a.ID || !s.journal.now().Before(a.Deadline) {
-		return nil // it stays open; an answer to another question, or after the deadline, is none to this one
+	toAnother := r.Approval != "" && r.Approval != a.ID
+	if err != nil || !isClear(r) || toAnother || !s.journal.now().Before(a.Deadline) {
+		return nil // it stays open
 	}
 	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
 	r.By, r.Note = fence.Clip(r.By, maxShown), fence.Clip(r.Note, maxComplaint)

@@ -1,17 +1,18 @@
-// Package act makes attempts: a [Worker] does a task under a deadline, gates judge the result, a person is asked
-// where the worker's mode says so, and a [Journal] keeps what was done, so that no finished step is made again.
+// Package act makes attempts: a [Worker] does a task under a deadline, gates judge the result, a person is
+// asked where the worker's mode says so, and a [Journal] keeps what was done, so that it is not made again.
 //
-// A [Runner] has the workers. [Runner.Able] says who can take a task, [Runner.Run] makes one attempt. Everything
-// that acts goes through [Do], be it a worker, a tool (package act/tools) or a [Step] of the host's own code: there
-// approval is asked, secrets are filled in, and nothing irreversible is done twice in a run unless a person says so.
+// A [Runner] has the workers. [Runner.Able] says who can take a task, [Runner.Run] makes one attempt. All
+// that acts goes through [Do]: a worker, a tool (package act/tools), a [Step] of the host's own code. There
+// approval is asked, secrets are filled in, and nothing irreversible is done twice in a run unasked.
 //
 //	r, err := act.NewRunner([]act.Worker{{
 //		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},
 //	}}, console, 0, nil)
 //	ctx = act.WithJournal(ctx, act.NewJournal(group, "run/7/", nil, nil, nil), nil)
-//	attempt := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Able(task)[0], Task: task})
+//	of := reason.Case{Run: "7"}
+//	attempt := r.Run(ctx, &act.Call{Case: of, Attempt: 1, Worker: r.Able(task)[0], Task: task})
 //
-// Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge value of
-// it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing else. A Runner may
-// be used concurrently; the parts that hosts bring are then called concurrently, too.
+// Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge
+// value of it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing
+// else. A Runner may be used concurrently; the parts that hosts bring are then called concurrently, too.
 package act

@@ -25,11 +25,11 @@ type Event struct {
 	Name string          `cbor:",omitzero"` // of the worker or tool
 	Text string          `cbor:",omitzero"` // for people
 	Data json.RawMessage `cbor:",omitzero"` // for programs: JSON
-	Live bool            `cbor:",omitzero"` // told as it happens and not kept: a piece of what a later event has whole
+	Live bool            `cbor:",omitzero"` // told and not kept: a piece of what a later event has whole
 }
 
-// Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One process
-// writes it at a time; [Rule] may be called by others.
+// Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One
+// process writes it at a time; [Rule] may be called by others.
 type Journal struct {
 	whole   *store.Group
 	g       *store.Group // the journal's part of it
@@ -53,22 +53,23 @@ type Journal struct {
 //	s/NAME          a step
 //	e/0000000001    the first Events, those of one commit
 //
-// now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil, stages into
-// each of its commits, e.g. the condition that the run is still this process's. Its Batch begins where g does, without
-// prefix. It may run more than once, and must not call the store.
+// now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil,
+// stages into each of its commits, e.g. the condition that the run is still this process's. Its Batch begins
+// where g does, without prefix. It may run more than once, and must not call the store.
 //
-// onEvent, which may be nil, is told of each event: of one that is noted at once, of one that comes with a step when
-// that was committed. It is called concurrently where steps are made concurrently.
+// onEvent, which may be nil, is told of each event: of one that is noted at once, of one that comes with a
+// step when that was committed. It is called concurrently where steps are made concurrently.
 func NewJournal(
 	g *store.Group, prefix string, now func() time.Time, stage func(b *store.Batch) error, onEvent func(e Event),
 ) *Journal {
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{whole: g, g: g.Sub(prefix), prefix: prefix, now: now, stage: stage, onEvent: onEvent, next: 1}
+	own := g.Sub(prefix)
+	return &Journal{whole: g, g: own, prefix: prefix, now: now, stage: stage, onEvent: onEvent, next: 1}
 }
 
-// Fresh says that nothing has been written to the Journal yet, so that it need not be read for what it has not written.
+// Fresh says that nothing has been written to the Journal yet: it need not be read for what is not there.
 func (j *Journal) Fresh() { j.sure, j.made = true, map[string]bool{} }
 
 // record is what is kept of a step.
@@ -106,7 +107,7 @@ func (j *Journal) steps(ctx context.Context, prefix string) iter.Seq2[record, er
 	return scan[record](ctx, j, store.Range{Prefix: "s/" + prefix})
 }
 
-// Events yields the committed events, those of one entry at a time, after so many that an earlier call has yielded.
+// Events yields the committed events, those of one entry at a time, from behind the first so many.
 func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[[]Event, error] {
 	return scan[[]Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})
 }
@@ -142,8 +143,7 @@ func (j *Journal) Err() error {
 	return j.failed
 }
 
-// alone waits until no other irreversible call of the name is under way. Otherwise two equal calls of one answer
-// would both find that nothing has been done.
+// alone waits until no irreversible call of the name is under way: of two equal ones, one finds the other.
 func (j *Journal) alone(ctx context.Context, name string) (free func(), err error) {
 	held, _ := j.singles.LoadOrStore(name, make(chan struct{}, 1))
 	select {
@@ -189,8 +189,8 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	return nil
 }
 
-// Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b begins
-// where its Group does. onEvent is not told of events.
+// Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b
+// begins where its Group does. onEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := len(j.noted)
@@ -199,8 +199,7 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 	return j.number(ctx, b.Sub(j.prefix), noted, events)
 }
 
-// number stages events, of which so many were noted, in the next places. Where those may have been filled, by another
-// Journal, it looks for them.
+// number stages events, of which so many were noted, in the next places that no other Journal has filled.
 func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -237,8 +236,8 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 	return nil
 }
 
-// maxNoted bounds the events that wait for a commit, by their sizes. What a part notes beyond that is told and not kept,
-// but for the last place, which says so. maxEvent bounds the Text and the Data of each.
+// maxNoted bounds the events that wait for a commit, by their sizes. What a part notes beyond that is told
+// and not kept, but for the last place, which says so. maxEvent bounds the Text and the Data of each.
 const maxNoted, maxEvent = 1 << 20, 128 << 10
 
 // size is at least what an event takes in a commit, in bytes.
@@ -249,7 +248,8 @@ func (j *Journal) note(e Event) {
 	if y := e.At.Year(); y <= 1 || y > 9999 {
 		e.At = j.now()
 	}
-	e.Kind, e.Name, e.Text = fence.Clip(e.Kind, maxShown), fence.Clip(e.Name, maxShown), fence.Clip(e.Text, maxEvent)
+	e.Kind, e.Name = fence.Clip(e.Kind, maxShown), fence.Clip(e.Name, maxShown)
+	e.Text = fence.Clip(e.Text, maxEvent)
 	if len(e.Data) > maxEvent {
 		e.Data, _ = schema.Marshal(fence.Clip(string(e.Data), maxEvent)) // a string always can be
 	}

@@ -41,12 +41,11 @@ type host struct {
 	secrets  func(ctx context.Context, name string) (string, error)
 }
 
-// NewRunner returns a Runner. It returns all that is wrong with the workers: names that are empty or twice there, no
-// executor, a schema that cannot be read, and no gate (say [NoGate] where nothing can be checked).
+// NewRunner returns a Runner. It returns all that is wrong with the workers: names that are empty or twice
+// there, no executor, a schema that cannot be read, and no gate (say [NoGate] where nothing can be checked).
 //
-// The approver is asked where a person has to rule; nil: the attempt is pending. An Approval stays open for patience,
-// 0: 24 hours. secrets returns the value of one that a worker or tool lists; nil: there are none. around wraps every
-// attempt, the outermost first.
+// The approver is asked where a person has to rule; nil: the attempt is pending. An Approval stays open for
+// patience (0: 24 hours). secrets returns one that is listed (nil: none); around is the outermost first.
 func NewRunner(
 	workers []Worker, approver Approver, patience time.Duration,
 	secrets func(ctx context.Context, name string) (string, error), around ...Around,
@@ -61,12 +60,15 @@ func NewRunner(
 				wrong = append(wrong, fmt.Errorf("worker %q: %s", w.Name, what))
 			}
 		}
-		flaw(store.CheckID(w.Name) != nil || slices.ContainsFunc(r.workers, namesake), "its name is empty, too long, or another's")
+		flaw(store.CheckID(w.Name) != nil, "its name is empty or too long")
+		flaw(slices.ContainsFunc(r.workers, namesake), "its name is another's")
 		flaw(w.Executor == nil, "no executor")
 		flaw(len(w.Gates) == 0, "no gate decides whether it has delivered; act.NoGate says that none can")
 		flaw(slices.Contains(w.Gates, nil), "a gate is nil")
-		flaw(w.Mode < Autonomous || w.Mode > Compound || w.Blast < Self || w.Blast > Public, "there is no such mode or blast")
-		flaw(!(w.Prior >= 0 && w.Prior <= 1 && w.Price >= 0) || w.Timeout < 0, "its prior, price or timeout is out of range")
+		flaw(w.Mode < Autonomous || w.Mode > Compound, "there is no such mode")
+		flaw(w.Blast < Self || w.Blast > Public, "there is no such blast")
+		inRange := w.Prior >= 0 && w.Prior <= 1 && w.Price >= 0 && w.Timeout >= 0
+		flaw(!inRange, "its prior, price or timeout is out of range")
 		s, err := schema.Compile(w.Input)
 		flaw(err != nil, fmt.Sprint(err))
 		w.Timeout = cmp.Or(w.Timeout, 10*time.Minute)
@@ -79,9 +81,9 @@ func NewRunner(
 // Workers returns the workers, in the order in which they were given.
 func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 
-// Able returns the workers that can take a task, one that the task names first. Workers with Skills take tasks that
-// name one of them, workers without take tasks without a skill: a planner that left the skill out must not have a
-// refund write the reply. One that is ByName takes only tasks that name it.
+// Able returns the workers that can take a task, one that the task names first. Workers with Skills take
+// tasks that name one of them, workers without take tasks without a skill: a planner that left the skill out
+// must not have a refund write the reply. One that is ByName takes only tasks that name it.
 func (r *Runner) Able(t reason.Task) (able []*Worker) {
 	for _, w := range r.workers {
 		switch named := t.Worker == w.Name; {
@@ -97,11 +99,11 @@ func (r *Runner) Able(t reason.Task) (able []*Worker) {
 
 // Result is what an executor made of its task; a delivery is one that the gates have passed.
 type Result struct {
-	Output     json.RawMessage `json:",omitempty"` // nil stays nil where it is kept; a Result has 384 KiB at most
+	Output     json.RawMessage `json:",omitempty"` // nil stays nil where it is kept; a Result has up to 384 KiB
 	Text       string          `json:",omitzero"`  // the answer in words, at most 64 KiB
 	Reflection *iar.Reflection `json:",omitzero"`  // nil: none was made; an invalid one fails the attempt
 	Utilized   []memory.ID     `json:",omitzero"`  // the Memories that helped; none: none did; nil: not known
-	Usage      *reason.Usage   `json:",omitzero"`  // of the attempt, also before a crash; in an Attempt, the Judges' too
+	Usage      *reason.Usage   `json:",omitzero"`  // of the attempt, and before a crash; an Attempt's has Judges'
 	Deltas     []reason.Delta  `json:",omitzero"`  // changes of the world that were made
 	Plan       *reason.Plan    `json:",omitzero"`  // the calls that were made, of an executor that makes calls
 }
@@ -111,16 +113,15 @@ type Attempt struct {
 	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
 	Result               // of one that failed to make any: its Usage
 	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
-	// Err is what the executor or a gate returned, or why it was not called; with the Outcome "" it wraps a
-	// *[PendingError].
+	// Err is what the executor or a gate returned, or why it was not called; without Outcome a *[PendingError].
 	Err *reason.Error
 }
 
 // Run makes an attempt of c.Worker, which is one of the Runner's, at c.Task, and says what came of it.
 //
-// With a [Journal] in ctx, an attempt that is made again under its run and number goes on where it was: a result
-// that was committed is not made again, and is judged anew. Inputs that do not fit the worker's schema, or hold a
-// secret that it does not list, are refused before anything is called.
+// With a [Journal] in ctx, an attempt that is made again under its run and number goes on where it was: a
+// result that was committed is not made again, and is judged anew. Inputs that do not fit the worker's
+// schema, or hold a secret that it does not list, are refused before anything is called.
 //
 //	Outcome      of
 //	Delivered    all gates passed
@@ -133,7 +134,8 @@ type Attempt struct {
 //	""           a *[PendingError]: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	own, s := *c, *of(ctx).journaled()
-	s.host, s.run, s.attempt, s.about, s.fired, s.secrets = r.host, c.Run, c.Attempt, c.Task.Objective, c.Fired, nil
+	s.host, s.run, s.attempt = r.host, c.Run, c.Attempt
+	s.about, s.fired, s.secrets = c.Task.Objective, c.Fired, nil
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
@@ -260,8 +262,7 @@ func flaws(r *Result) error {
 	return nil
 }
 
-// clean returns a result without secrets. Of a plan the placeholders stay: its inputs were written by a model that
-// has seen nothing else.
+// clean returns a result without secrets. A plan keeps placeholders: a model wrote it that saw nothing else.
 func (r Result) clean(s *scene) *Result {
 	r.Text, r.Output = s.cleanText(r.Text), s.cleanJSON(r.Output, false)
 	if r.Reflection != nil {

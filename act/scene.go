@@ -39,8 +39,8 @@ func of(ctx context.Context) *scene {
 	return &scene{host: host{patience: defaultPatience}}
 }
 
-// WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by clean,
-// which knows the secrets that the run has declared, whoever lists them; nil: [redact.New] of no options.
+// WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by
+// clean (nil: [redact.New] of no options), which knows the secrets that the run has declared.
 func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) context.Context {
 	s := *of(ctx)
 	s.journal, s.clean, s.path = j, clean, ""
@@ -76,11 +76,10 @@ func (s *scene) note(e Event) {
 	}
 }
 
-// Secret returns the value of a secret that the worker or tool under way lists; "" if it lists none of the name.
-// What the call returns is cleaned of it.
+// Secret returns a secret that the worker or tool under way lists, else "". Its result is cleaned of it.
 func Secret(ctx context.Context, name string) string { return of(ctx).secrets[name] }
 
-// cleanText cleans prose, cleanJSON data. In what was made from sanitised text the placeholders of secrets stay.
+// cleanText cleans prose, cleanJSON data. What was made from sanitised text keeps placeholders of secrets.
 func (s *scene) cleanText(text string) string { return s.clean.Prose(text) }
 
 func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
@@ -93,8 +92,7 @@ func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 	return s.clean.Data(raw)
 }
 
-// open gives the scene of a call the secrets of those names, and no others. That one is not there is Permanent, unless
-// where they are kept is away.
+// open gives the scene these secrets alone. One that is missing is Permanent, unless their store is away.
 func (s *scene) open(ctx context.Context, names []string) error {
 	var errs []error
 	s.secrets = map[string]string{}

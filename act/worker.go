@@ -56,19 +56,19 @@ type Worker struct {
 	Effects           []reason.Delta  // what it is there to change, see package goal
 	Gates             []Gate          // at least one: [NoGate] where nothing can be checked
 	Input             json.RawMessage // the JSON Schema of a task's inputs; nil: any
-	Timeout           time.Duration   // of an execution, and of each gate; 0: 10 minutes. People may take longer to rule
+	Timeout           time.Duration   // of an execution, and of each gate; 0: 10 minutes. People may take longer
 	Price             float64         // expected US dollars of an attempt
 
 	Mode         Mode               // zero: it acts without a person
 	Blast        Blast              // zero: a mistake reaches nobody else
 	Irreversible bool               // done at most once a run unless a person says so, see [Do]
-	AskAbove     map[string]float64 // asks where the input of a name is above the amount, no number, or not there
+	AskAbove     map[string]float64 // asks where the input of a name is above it, no number, or not there
 	Secrets      []string           // names of the secrets that it gets
 }
 
-// Executor does a task. It returns when ctx ends, and must not change the Call. An error may be a *[reason.Error], a
-// *[PendingError] or any other, which is classified by [reason.Classify]. Of a Result beside an error the Usage is
-// kept, and nothing else; that of an outage, in the error, is added to it.
+// Executor does a task. It returns when ctx ends, and must not change the Call. An error may be a
+// *[reason.Error], a *[PendingError] or any other, which is classified by [reason.Classify]. Of a Result
+// beside an error the Usage is kept, and nothing else; that of an outage, in the error, is added to it.
 type Executor interface {
 	Execute(ctx context.Context, c *Call) (*Result, error)
 }
@@ -79,8 +79,8 @@ type ExecutorFunc func(ctx context.Context, c *Call) (*Result, error)
 // Execute calls f.
 func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { return f(ctx, c) }
 
-// Call is a task for a worker: one attempt, as an executor, a gate and an Around see it. Where a plan Fires, an executor
-// that makes calls is to make those of the plan, as long as the world answers as it did.
+// Call is a task for a worker: one attempt, as an executor, a gate and an Around see it. Where a plan Fires,
+// an executor that makes calls is to make those of the plan, as long as the world answers as it did.
 type Call struct {
 	reason.Case             // what the run is about, and what is known of it
 	Task        reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
@@ -93,9 +93,8 @@ type Call struct {
 // Key identifies the attempt for others, e.g. as an Idempotency-Key.
 func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.Attempt) }
 
-// Around wraps every attempt: it may change the Call before next, and look at and change the Attempt after it. The
-// Call is the attempt's own copy, and what its context holds reaches the executor. An Around that panics fails the
-// attempt.
+// Around wraps every attempt: it may change the Call, the attempt's own copy, before next, and look at and
+// change the Attempt after it. Its context reaches the executor. An Around that panics fails the attempt.
 type Around interface {
 	Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
 }

@@ -36,8 +36,7 @@
 // totalCostUsd1d, orphanedSkillCount; agents, a list, and the same as byName, each with agentName,
 // successRate, totalOutcomes, failureRate1h, p50LatencyMs, p95LatencyMs, costPerSuccessfulOutcome,
 // totalCostUsd and recentFailures; and skills, by name, with the successRate and totalOutcomes of today.
-// domains.memory_health.data has healthy, searchWorking, error, memories, quarantined, helped and misled, and
-// [Upkeep] mends it.
+// domains.memory_health.data has healthy, searchWorking, error, memories, quarantined, helped and misled.
 //
 // # What is kept
 //
