@@ -269,29 +269,33 @@ func TestEachCanDoOneKind(t *testing.T) {
 	require.Less(t, third, 1.3, "tries the third time; 3.5 by chance")
 }
 
-// Rewards that hardly scatter tell much, each of them: the good ones of twenty candidates are found soon.
-func TestRewardsThatScatterLittle(t *testing.T) {
-	worth := 0.0
-	for seed := range uint64(20) {
-		b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
-		var cs []rank.Candidate
-		for i := range 20 {
-			cs = append(cs, rank.Candidate{Name: fmt.Sprint(i)})
-		}
-		for n := range 100 {
-			order, err := b.Learned().Score(ctx, rank.Task{Skill: "s"}, cs)
-			require.NoError(t, err)
-			var i int
-			_, err = fmt.Sscan(order[0].Name, &i)
-			require.NoError(t, err)
-			reward := .3 + .03*float64(i) + .01*float64(n%3-1)
-			if n >= 80 {
-				worth += reward / (20 * 20)
+// The good ones of twenty candidates are found soon, where rewards hardly scatter and where they are in the tens.
+func TestRewardsOfAnyUnit(t *testing.T) {
+	for _, unit := range []struct{ zero, one, noise float64 }{{0, 1, .01}, {100, 30, .2}, {0, 300, .2}, {-20, 1, .1}} {
+		worth := 0.0
+		for seed := range uint64(20) {
+			b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
+			rng := rand.New(rand.NewPCG(seed, 1))
+			var cs []rank.Candidate
+			for i := range 20 {
+				cs = append(cs, rank.Candidate{Name: fmt.Sprint(i)})
 			}
-			require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: order[0].Name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Reward: &reward, At: start}))
+			for n := range 200 {
+				order, err := b.Learned().Score(ctx, rank.Task{Skill: "s"}, cs)
+				require.NoError(t, err)
+				var i int
+				_, err = fmt.Sscan(order[0].Name, &i)
+				require.NoError(t, err)
+				one := .3 + .03*float64(i)
+				worth += one * float64(n/150) / (50 * 20)
+				reward := unit.zero + unit.one*(one+unit.noise*rng.NormFloat64())
+				s := rank.Sample{Candidate: order[0].Name, Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, Reward: &reward, At: start}
+				require.NoError(t, b.Observe(ctx, s))
+			}
 		}
+		t.Logf("%+v: %.3f", unit, worth)
+		require.Greater(t, worth, .7, "%+v: of .87 at most; .585 by chance", unit)
 	}
-	require.Greater(t, worth, .83, "of .87 at most; .585 by chance")
 }
 
 // One of forty candidates delivers nearly always, the others three times of four: it is found, also where each choice

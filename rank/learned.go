@@ -19,11 +19,11 @@ import (
 // of case it is that, what the kind adds for all, and what it adds for this one. How much the latter varies
 // is learned: little among models that can do everything, much among programs that each do one thing.
 //
-// The best is chosen, where those three count as .4 standard deviations of a sample better than the mean. So
-// the untried are tried until one is that good, and who fails at first makes room: of many candidates, that
-// finds a good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw of .5
-// standard deviations of what is not known. It counts, of the general doubt, the share (n + 1)/(n + 200k²)
-// for n samples and k candidates, and of that about a kind of case, met n times, (n + 1)/(n + 1 + k³/100):
+// The best is chosen, where those three count as better than the mean by .7 standard deviations of what is
+// not known of the untried. So these are tried until one is that good, and who fails at first makes room: of
+// many, that finds a good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw
+// of .5 standard deviations of what is not known. It counts, of the general doubt, the share (n + 1)/(n +
+// 200k²) for n samples and k candidates, of that about a kind of case met n times (n + 1)/(n + 1 + k³/100):
 // exploring has to pay. It never ends. Draws depend on seed, scope, skill, kind, candidate and attempts.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
@@ -35,12 +35,12 @@ func (b *Book) Learned() Policy {
 }
 
 const (
-	hope        = .4 // standard deviations of a sample by which the untried may be better than the mean
+	hope        = .7 // standard deviations of what is not known by which the untried may be better than the mean
 	drawWidth   = .5
 	meanCount   = 3     // samples that the mean of all counts as in an estimate, or fewer, so that …
 	leastDiffer = .2    // … candidates are not taken to differ by less
 	mostCount   = 15    // samples that a candidate counts as at most in means over candidates
-	firstMean   = .75   // of candidates' worth, before anything is known; the guess counts as one of them
+	firstMean   = .75   // of candidates' worth, before anything is known; it counts as one of them, or less
 	noShift     = .7    // candidates that the guess is worth that a kind of case is like the others for all
 	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
 	kindWeight  = 30    // … what that guess is worth in samples, …
@@ -75,7 +75,7 @@ func (sk *skill) fit(now time.Time) *model {
 	if sk.fresh && sk.model.now == hour {
 		return &sk.model
 	}
-	m, all := model{now: hour}, average{1, firstMean}
+	m, all := model{now: hour}, average{}
 	err2, errs := float64(noiseWeight*firstNoise), float64(noiseWeight)
 	kind2, kinds := kindWeight*kindSpread*kindSpread, float64(kindWeight)
 	for _, p := range sk.sorted {
@@ -86,7 +86,9 @@ func (sk *skill) fit(now time.Time) *model {
 		all.add(n, sum)
 		m.known += n
 	}
-	m.mean, m.noise = all.sum/all.weight, err2/errs
+	m.noise = err2 / errs
+	guess := min(1, firstNoise/m.noise) // rewards that scatter more are not within [0,1]: it says little of them
+	m.mean = (all.sum + guess*firstMean) / (all.weight + guess)
 	m.count = min(meanCount, m.noise/(leastDiffer*leastDiffer))
 	m.kind2 = min(max(kind2/kinds, leastSpread*leastSpread), .25) // worth lies between 0 and 1
 	sk.model, sk.fresh = m, true
@@ -173,7 +175,7 @@ func (v *view) estimate(c *Candidate) (worth, extra float64) {
 	r := v.sk.known(c.Name).rec
 	mean := v.mean + (c.Prior-v.claims)*priorWeight/(priorWeight+v.known)
 	worth, variance := v.general(r, mean)
-	worth, extra = worth+v.common, hope*v.count*variance/math.Sqrt(v.noise) // of v.count samples of all
+	worth, extra = worth+v.common, hope*variance*math.Sqrt(v.count/v.noise) // v.count samples, hope better
 	width := v.doubt * variance
 	if v.key != 0 {
 		n, sum := r.at(v.key, v.now)

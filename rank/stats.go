@@ -45,16 +45,14 @@ func (b *Book) Known() iter.Seq2[string, string] {
 	}
 }
 
-// Stats returns the figures of a candidate's last 200 attempts at a skill, or of those with the outcomes
-// given.
+// Stats returns the figures of a candidate's last 200 attempts at a skill, or of those with an outcome given.
 func (b *Book) Stats(candidate, skill string, only ...Outcome) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return summaryOf(b.scope.skill(skill).known(candidate).rec, only).stats()
 }
 
-// Day returns the figures of a candidate at a skill on a day (UTC), of today or the 30 days before. "" stands
-// for all candidates, or all skills.
+// Day returns a candidate's figures at a skill on a day (UTC), of the last 31. "" stands for all of either.
 func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	n := int32(day.UnixMilli() / dayMillis)
 	b.mu.Lock()
