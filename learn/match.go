@@ -72,7 +72,7 @@ func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len
 
 // newMatch compares deliveries to carry their plan out for the case at hand, or to show it where that is nil.
 func newMatch(of []*delivery, now *shape) *match {
-	m := &match{of: of, shows: now == nil}
+	m := &match{of: of, shows: now == nil, values: make([]*value, 0, len(of[0].in))}
 	for i, l := range of[0].in {
 		v := &value{path: l.path, now: brace(l.path), was: each(of, func(d *delivery) any { return d.in[i].v })}
 		if now != nil {
@@ -237,17 +237,16 @@ func (m *match) left() string {
 func (v *value) formed(former []any) string {
 	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
 	lead := func(v any) any { return json.Number(digits.FindString(word(v))) } // it says most: a year, an amount
-	alike, isWord := []any(nil), strings.Contains(v.path, "{")
+	other := func(w any) bool { return plain(w) != plain(v.now) }
+	isWord := strings.Contains(v.path, "{")
 	if isWord { // what was said in a third delivery may mean what was done there
 		former = v.was
-		same := slices.DeleteFunc(slices.Clone(v.was), func(w any) bool { return plain(w) != plain(v.now) })
-		alike = each(same, lead)
 	}
 	switch {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
 		return "which no call says, and may be a condition"
-	case isWord && !near(lead(v.now), alike):
+	case isWord && !near(lead(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), lead)):
 		return "which is new in more than its digits, or far from what was delivered"
 	case typeOf(v.now) == "number" && !near(v.now, former):
 		return "far from what was delivered"
