@@ -103,7 +103,7 @@ type Result struct {
 	Text       string          `json:",omitzero"`  // the answer in words, at most 64 KiB
 	Reflection *iar.Reflection `json:",omitzero"`  // nil: none was made; an invalid one fails the attempt
 	Utilized   []memory.ID     `json:",omitzero"`  // the Memories that helped; none: none did; nil: not known
-	Usage      *reason.Usage   `json:",omitzero"`  // of the attempt, and before a crash; an Attempt's has Judges'
+	Usage      *reason.Usage   `json:",omitzero"`  // of the attempt, and before a crash; an Attempt has Judges'
 	Deltas     []reason.Delta  `json:",omitzero"`  // changes of the world that were made
 	Plan       *reason.Plan    `json:",omitzero"`  // the calls that were made, of an executor that makes calls
 }

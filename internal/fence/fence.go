@@ -78,8 +78,8 @@ func Visible(s string) string {
 	}, strings.ReplaceAll(s, "\r\n", "\n"))
 }
 
-// Escaped returns JSON of its own in which each character that does not show, or that reorders others, stands as
-// its escape: equal JSON, which a person can rule on.
+// Escaped returns JSON of its own in which each character that does not show, or that reorders others, is its
+// escape: equal JSON, which a person can rule on.
 func Escaped(raw []byte) []byte {
 	return []byte(hidden.ReplaceAllStringFunc(string(raw), func(s string) (escaped string) {
 		for _, unit := range utf16.Encode([]rune(s)) {

@@ -77,7 +77,7 @@ var (
 // "two days ago". A weekday is the last one before today, or today as well.
 //
 // Libraries that find dates in prose were measured and not taken: markusmobius/go-dateparser adds 7.3 MB,
-// takes .2 to 200 ms, and reads "we" as a Wednesday; olebedev/when reads 2025-03-06 as six minutes past three;
+// takes .2 to 200 ms, and reads "we" as a Wednesday; olebedev/when reads 2025-03-06 as 3:06 of the clock;
 // tj/go-naturaldate reads only whole phrases. This takes 2 to 7 µs.
 func Days(question string, at time.Time) []Day {
 	f := finder{at: at}
