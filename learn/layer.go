@@ -113,8 +113,7 @@ func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope
 // Close ends what Open has opened.
 func (l *Layer) Close() error { return l.close() }
 
-// Before returns what is known about a case. Where it returns an error, the Advice is empty and usable all
-// the same: a host may go on without.
+// Before returns what is known about a case. After an error the Advice is empty and usable: a host may go on.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	c, err := l.check(c)
 	if err != nil {
@@ -229,8 +228,7 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict
-// corrects them; and the plans that were delivered once in that time, and not again, though they fire for
-// other texts. It returns how many.
+// corrects them; and the plans that were delivered once in that time, though they fire for other texts.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
 	drop := func(old bool, e store.Entry, of memory.ID) error {

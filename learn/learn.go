@@ -32,8 +32,7 @@ import (
 // Case is what is to be done. Before looks at ID, Scope to Text, Inputs, and Conditions to Fresh.
 type Case = reason.Case
 
-// Advice is what Before knows about a case. The zero Advice is empty and usable. It survives JSON, and is
-// given to After once.
+// Advice is what Before knows about a case. The zero Advice is usable. It survives JSON. After takes it once.
 type Advice struct {
 	Case                 // with what is Known of it
 	Ranked []rank.Scored // Case.Candidates in order

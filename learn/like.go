@@ -30,10 +30,9 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err
 		}
 		all = slices.Insert(hits, 0, all...)
 	}
-	all = slices.DeleteFunc(all, func(h memory.Hit) bool { return h.Slot == s.key })
 	slices.SortStableFunc(all, func(x, y memory.Hit) int { return cmp.Compare(y.Relevance, x.Relevance) })
 	for _, h := range all {
-		if len(keys) < maxLike && !slices.Contains(keys, h.Slot) {
+		if len(keys) < maxLike && h.Slot != s.key && !slices.Contains(keys, h.Slot) {
 			keys = append(keys, h.Slot)
 		}
 	}
@@ -72,7 +71,7 @@ func (r *record) differs(c *Case, s *shape) string {
 	for _, p := range r.Paths {
 		say(!slices.Contains(now, p), p+" is not given")
 	}
-	say(fold(r.Template) != s.folded, otherWords)
+	say(out == nil || fold(r.Template) != s.folded, otherWords) // else it had the same key
 	return strings.Join(out, "; ")
 }
 

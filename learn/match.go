@@ -185,8 +185,7 @@ func (m *match) say(path string) any {
 	return of.now
 }
 
-// wrong returns why the values at hand are not such that both deliveries speak for them, or what the plan
-// keeps of former ones.
+// wrong returns why the deliveries do not speak for the values at hand, or what the plan keeps of former ones.
 func (m *match) wrong(among []*delivery) string {
 	for i, v := range m.values {
 		if why := v.formed(each(among, func(d *delivery) any { return d.in[i].v })); why != "" {
@@ -258,8 +257,7 @@ func (v *value) formed(former []any) string {
 
 var digits, number = regexp.MustCompile(`\pN+`), regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
 
-// near accepts a number that lies between the former ones; or is at most half as large again as the largest,
-// and at least two thirds of the smallest.
+// near accepts a number from two thirds of the smallest of the former ones to one and a half of the largest.
 func near(now any, former []any) bool {
 	f, ok := float(now)
 	low, high := math.Inf(1), math.Inf(-1)

@@ -72,6 +72,8 @@ type delivery struct {
 
 	ready bool     // what follows is made
 	in    []leaf   // the inputs of the case
+	words []leaf   // and the words of its text, see worded
+	rest  string   // what its text has beside them
 	trees []any    // the inputs of the calls
 	made  [][]made // their values
 	scope memory.Scope
@@ -100,6 +102,7 @@ func (r *record) read(scope memory.Scope) *record {
 			v, _ := schema.Read(d.Inputs)
 			d.ready, d.scope = true, scope
 			d.find(leaves(v))
+			d.words, d.rest = worded(d.Text, d.in)
 		}
 	}
 	return r
@@ -115,20 +118,26 @@ func (d *delivery) find(in []leaf) {
 	}
 }
 
-// worded returns plans as they stand for a case, and the case, with words among the inputs. Deliveries of
-// cases that differ in more are left out, and plans that do not stand as they were delivered.
+// worded returns plans as they stand for a case, and the case, with words among the inputs. Left out are plans
+// that were changed, and deliveries of cases that differ in more, or in a word that no call says.
 func (r *record) worded(c *Case, s *shape) ([]*plan, *shape) {
 	in, rest := worded(c.Text, s.in)
 	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
-		p.Deliveries = slices.DeleteFunc(copies(p.Deliveries), func(d *delivery) bool {
-			in, other := worded(d.Text, d.in)
-			if other == rest {
-				d.find(in)
-			}
-			return other != rest
-		})
+		other := func(d *delivery) bool { return d.rest != rest || !d.says(in) }
+		p.Deliveries = copies(slices.DeleteFunc(p.Deliveries, other))
+		for _, d := range p.Deliveries {
+			d.find(d.words)
+		}
 		return p.why != "" || p.Edit != nil || len(p.Deliveries) == 0
 	}), &shape{in: in}
+}
+
+// says reports whether calls have each word of a delivery that a case has otherwise.
+func (d *delivery) says(in []leaf) bool {
+	return slices.EqualFunc(d.words, in, func(l, now leaf) bool {
+		says := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
+		return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, says)
+	})
 }
 
 // planID is the digest of the names of calls and of their inputs' paths.
@@ -468,8 +477,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 
 var braced = regexp.MustCompile(`\{([^{}\x00]+)\}`)
 
-// parameters are the names in braces in calls, with the types of the values that they had; where nobody knows
-// of these any name is one.
+// parameters are the names in braces in calls, with the types of what they had; any name, where that is nil.
 func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 	names := make(map[string]string)
 	for _, c := range calls {

@@ -127,10 +127,10 @@ func (g *Group) Skip(after, upTo Revision) {
 // error; a commit that has begun is waited for, so a store that can hang must bound its own commits. ErrConflict is
 // returned after 16 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	staging := func(b *batch) error { return f(&Batch{b, g.prefix}) }
-	u := &update{ctx: ctx, f: staging, done: make(chan struct{})}
+	u := &update{ctx: ctx, f: func(b *batch) error { return f(&Batch{b, g.prefix}) }, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
+	alone := len(g.waiting) == 1
 	g.mu.Unlock()
 	select {
 	case <-u.done: // it was in another's commit
@@ -142,7 +142,9 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 		g.pending(0)
 		<-g.lead
 	}()
-	runtime.Gosched() // so that those who run already come along
+	if !alone {
+		runtime.Gosched() // so that those who run already come along
+	}
 	for !u.ended {
 		g.together(g.pending(maxJoined), 1)
 	}

@@ -27,8 +27,7 @@ const (
 // the larger revision. Commits that overlap may share one. It is never zero for a stored key.
 type Revision uint64
 
-// Entry is a key with its value. Rev is the revision of the commit that last wrote the key. Deleted is set only
-// in entries from a [Changer].
+// Entry is a key with its value. Rev is of the commit that last wrote the key. Only a [Changer] has deleted ones.
 type Entry struct {
 	Key     string
 	Value   []byte
