@@ -10,7 +10,7 @@
 //	State as it was claimed     Completed; the follow-ups are added in the same commit
 //	Failed                      Failed: tried, and given up
 //	Blocked                     waits for a person; Parked likewise. No attempt is spent
-//	Pending                     again at Job.At, or in 30 s. No attempt is spent
+//	Pending                     again at Job.At, or in 30 s, but not within 1 s. No attempt is spent
 //	error                       Pending again, after 30 s, then 2 min; Failed after MaxAttempts (3)
 //	error, permission denied    Failed at once: permission, a wrong key, an empty account (reason.Classify)
 //	error, rate limit           Pending again after the wait it names, or 1 min. No attempt is spent
@@ -22,7 +22,7 @@
 //
 // The lowest number of a priority comes first, 1 to 10, then what has been ready for longest, but for some
 // where processes claim at one time. A job that was given a time gains 2, up to 1, once it is late by over a
-// minute. Nothing else ages: a steady flow, or a job given back for now, holds the lower ones.
+// minute. Nothing else ages: a steady flow holds the lower ones.
 //
 // # Leases
 //

@@ -294,7 +294,11 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		case j.State.ended():
 			r.end(j.State, now)
 		default:
-			r.giveBack(j.State, cmp.Or(j.At, now.Add(backoff)))
+			at := cmp.Or(j.At, now.Add(backoff))
+			if soon := now.Add(time.Second); at.Before(soon) { // so that others have their turn
+				at = soon
+			}
+			r.giveBack(j.State, at)
 			if j.State == Pending && j.Usage == nil { // it was looked at: no cycle
 				return nil
 			}
