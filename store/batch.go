@@ -7,15 +7,15 @@ import (
 )
 
 // Batch collects what a step changes, for one commit of a [Group]. The parts of a step (the run, memory,
-// sessions) stage their puts and deletes into one Batch; their caches follow in functions given to After. It is
-// used by one goroutine at a time, until the function of [Group.Update] that got it returns.
+// sessions) stage their puts and deletes into one Batch; their caches follow in functions given to After. It
+// is used by one goroutine at a time, until the function of [Group.Update] that got it returns.
 type Batch struct {
 	*batch
 	prefix string
 }
 
-// batch is what functions stage one after the other. wait is set when the one that stages now must run in the next
-// commit: it writes what it has not read of those before it, or both do not fit.
+// batch is what functions stage one after the other. wait is set when the one that stages now must run in the
+// next commit: it writes what it has not read of those before it, or both do not fit.
 type batch struct {
 	st    Store
 	ops   []Op           // of a key the last one counts
@@ -30,8 +30,8 @@ type batch struct {
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
 func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + prefix} }
 
-// Get returns what the key will hold after the commit: what was staged, or else what the store holds. A staged
-// entry has Rev 0.
+// Get returns what the key will hold after the commit: what was staged, or else what the store holds. A
+// staged entry has Rev 0.
 func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	value, staged := b.Staged(key)
 	switch {
@@ -43,8 +43,8 @@ func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	return Entry{Key: key, Value: value}, nil
 }
 
-// Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one has.
-// Unlike Get it never reads the store. The value must not be changed.
+// Staged returns what an earlier part of the commit has staged for the key, nil for a delete, and whether one
+// has. Unlike Get it never reads the store. The value must not be changed.
 func (b *Batch) Staged(key string) ([]byte, bool) {
 	key = b.prefix + key
 	i, there := b.at[key]
@@ -55,8 +55,8 @@ func (b *Batch) Staged(key string) ([]byte, bool) {
 	return b.ops[i].Value, true
 }
 
-// Put stages a write of key under a condition. A later Put or Delete replaces the value, not the condition. When
-// the commit would be too large it stages nothing and returns a *LimitError. The value is not copied, nor nil.
+// Put stages a write of key under a condition. A later Put or Delete replaces the value, not the condition.
+// Where the commit would be too large it stages nothing: a *LimitError. The value is not copied, nor nil.
 func (b *Batch) Put(key string, v []byte, c Condition) error {
 	return b.stage(key, Op{Value: v, If: c})
 }
@@ -67,7 +67,7 @@ func (b *Batch) Delete(key string, c Condition) error { return b.stage(key, Op{D
 // Check stages the condition that key must meet, without a write. A key that is staged already keeps its own.
 func (b *Batch) Check(key string, c Condition) error { return b.stage(key, Op{Check: true, If: c}) }
 
-// After has f run once the Batch was committed, in order, and not at all if that fails. f must not call the store.
+// After has f run once the Batch was committed, in order, and else not at all. f must not call the store.
 func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
 func (b *Batch) stage(key string, op Op) error {

@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number. A copy is
-// a gzip, which has a checksum, of a JSON object for each entry.
+// Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number. A
+// copy is a gzip, which has a checksum, of a JSON object for each entry.
 func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err error) {
 	out := gzip.NewWriter(w)
 	lines := json.NewEncoder(out)
@@ -24,8 +24,8 @@ func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err
 	return n, out.Close()
 }
 
-// Load writes what Copy wrote below prefix, in several commits, and returns the number of entries. ErrConflict: there is
-// something. ErrDamaged: the copy is cut or changed. After an error, or a crash, delete what it has written.
+// Load writes what Copy wrote below prefix, in several commits, and returns the number of entries.
+// ErrConflict: there is something. ErrDamaged: the copy is damaged. After an error, delete what was written.
 func Load(ctx context.Context, st Store, prefix string, r io.Reader) (n int, err error) {
 	st = Sub(st, prefix)
 	for e, err := range st.Scan(ctx, Range{Limit: 1}) {

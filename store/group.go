@@ -12,15 +12,15 @@ import (
 	"sync/atomic"
 )
 
-// Group is where the parts of one tenant meet the store: it turns concurrent updates into few commits, and tells
-// each part what others have written. Its methods may be called concurrently.
+// Group is where the parts of one tenant meet the store: it turns concurrent updates into few commits, and
+// tells each part what others have written. Its methods may be called concurrently.
 //
-// Waiting functions stage one after the other into one Batch, which is committed with one sync; then every After
-// runs in order. On ErrConflict, and after an error of unknown outcome, the keys of the batch are read and given
-// to their followers; after a conflict each function then runs again, alone. A function that writes a key that an
-// earlier one of the commit has written, and has not read it by [Batch.Get], runs again in the next commit. So a
-// function may run more than once; it must call no host code and no method of the Group. Functions, Afters and
-// followers run one at a time, on a caller's goroutine, which panics with them.
+// Waiting functions stage one after the other into one Batch, which is committed with one sync; then every
+// After runs in order. On ErrConflict, and after an error of unknown outcome, the keys of the batch are read
+// and given to their followers; after a conflict each function then runs again, alone. A function that writes
+// a key that an earlier one of the commit has written, and has not read it by [Batch.Get], runs again in the
+// next commit. So a function may run more than once; it must call no host code and no method of the Group.
+// Functions, Afters and followers run one at a time, on a caller's goroutine, which panics with them.
 type Group struct {
 	*group
 	prefix string
@@ -40,7 +40,7 @@ type group struct {
 	batch   batch        // of the last commit
 }
 
-// update is a call of Update. It has joined the commit that is being made, or has ended, or waits for the next one.
+// update is a call of Update. It has joined the commit under way, or has ended, or waits for the next one.
 type update struct {
 	ctx           context.Context
 	f             func(*batch) error
@@ -49,7 +49,7 @@ type update struct {
 	done          chan struct{} // closed once others see that it has ended
 }
 
-const maxJoined, maxTries = 64, 16 // functions of a commit, runs of a function whose keys other processes change
+const maxJoined, maxTries = 64, 16 // functions of a commit; runs of one whose keys others change
 
 // NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
 func NewGroup(st Store) *Group {
@@ -68,9 +68,9 @@ func (g *Group) Sub(prefix string) *Group {
 // Store returns the store that g commits to.
 func (g *Group) Store() Store { return g.part }
 
-// Follow has apply called with every entry below prefix that somebody else has written, deleted ones included:
-// after a conflict, and by Refresh. Entries may come more than once, those that the part itself has written, too.
-// A deleted entry of Rev 0 was found missing just now. Follow is called before the first Update.
+// Follow has apply called with every entry below prefix that somebody else has written or deleted: after a
+// conflict, and by Refresh. Entries may come more than once, also the part's own. A deleted entry of Rev 0
+// was found missing just now. Follow is called before the first Update.
 func (g *Group) Follow(prefix string, apply func(Entry)) {
 	g.follows = append(g.follows, func(e Entry) {
 		if key, ok := strings.CutPrefix(e.Key, g.prefix); ok && key != "" && strings.HasPrefix(key, prefix) {
@@ -80,9 +80,9 @@ func (g *Group) Follow(prefix string, apply func(Entry)) {
 	})
 }
 
-// Refresh gives followers what other processes have written since the last call, where the store is a [Changer];
-// otherwise it does nothing. The first call, made before the first Follow, marks where to begin. After an error
-// that wraps ErrNotFound the parts must read the store again, with a new Group.
+// Refresh gives followers what other processes have written since the last call, where the store is a
+// [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin.
+// After an error that wraps ErrNotFound the parts must read the store again, with a new Group.
 func (g *Group) Refresh(ctx context.Context) error {
 	changer, ok := g.st.(Changer)
 	if !ok {
@@ -122,10 +122,10 @@ func (g *Group) Skip(after, upTo Revision) {
 	<-g.lead
 }
 
-// Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and is
-// returned; the other functions of the commit are not affected. If ctx ends before f was run, Update returns its
-// error; a commit that has begun is waited for, so a store that can hang must bound its own commits. ErrConflict is
-// returned after 16 runs of f, each of which met another's change.
+// Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and
+// is returned; the other functions of the commit are not affected. If ctx ends before f was run, Update
+// returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
+// commits. ErrConflict is returned after 16 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	u := &update{ctx: ctx, f: func(b *batch) error { return f(&Batch{b, g.prefix}) }, done: make(chan struct{})}
 	g.mu.Lock()
@@ -164,7 +164,7 @@ func (g *group) pending(most int) []*update {
 	return slices.Clone(g.waiting[:min(len(g.waiting), most)])
 }
 
-// together runs updates into one commit. After a conflict each runs again alone, until no other has changed its keys.
+// together runs updates into one commit. After a conflict each runs again alone, until it meets no other.
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)

@@ -10,8 +10,8 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// mem is a store in memory. Its entries, which are never changed in place, have as Rev their place in changes:
-// maxCommitOps times the revision, and a number in their commit.
+// mem is a store in memory. Its entries, which are never changed in place, have as Rev their place in
+// changes: maxCommitOps times the revision, and a number in their commit.
 type mem struct {
 	mu      sync.Mutex
 	keys    *btree.Map[string, Entry] // nil when closed; a copy shares the nodes until they are written to
@@ -19,8 +19,8 @@ type mem struct {
 	rev     Revision
 }
 
-// NewMem returns an empty store in memory, for tests and for what need not outlive the process. It keeps the names of
-// deleted keys until it is closed.
+// NewMem returns an empty store in memory, for tests and for what need not outlive the process. It keeps the
+// names of deleted keys until it is closed.
 func NewMem() Changer { return &mem{keys: new(btree.Map[string, Entry])} }
 
 // lock locks m, unless it is closed or ctx has ended.

@@ -10,15 +10,15 @@ import (
 // MaxID is the bound of a scope and of an id, in bytes.
 const MaxID = 256
 
-// Scope names whose something is: segments separated by "/", the first of which is the tenant: "acme/anna". The
-// empty scope is the tenant "_". A scope contains those that continue it by a segment: "acme" contains
+// Scope names whose something is: segments separated by "/", the first of which is the tenant: "acme/anna".
+// The empty scope is the tenant "_". A scope contains those that continue it by a segment: "acme" contains
 // "acme/anna", and "acme/an" does not. What belongs to a scope lies in its tenant's part of the store
-// ([Scope.TenantPrefix]) under the keys "s/SCOPE//KIND/ID". No segment is empty, so nothing needs to be escaped,
-// and a scope with all below it is one range of keys.
+// ([Scope.TenantPrefix]) under the keys "s/SCOPE//KIND/ID". No segment is empty, so nothing needs to be
+// escaped, and a scope with all below it is one range of keys.
 type Scope string
 
-// Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control characters
-// and empty segments.
+// Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control
+// characters and empty segments.
 func (s Scope) Check() error {
 	if s == "" {
 		return nil

@@ -1,8 +1,8 @@
-// Package store is the narrow waist of arc: a small, ordered key-value interface with atomic, conditional commits.
+// Package store is what arc stands on: an ordered key-value interface with atomic, conditional commits.
 //
 // Everything that arc keeps goes through a [Store], so durability, isolation and sharing are solved once. The
-// package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a store),
-// [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
+// package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a
+// store), [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
 package store
 
 import (
@@ -23,11 +23,11 @@ const (
 	maxCommitBytes = 4 << 20 // keys and values of one commit
 )
 
-// Revision orders the commits of a key: of two commits, the one that began after the other was acknowledged has
-// the larger revision. Commits that overlap may share one. It is never zero for a stored key.
+// Revision orders the commits of a key: of two commits, the one that began after the other was acknowledged
+// has the larger revision. Commits that overlap may share one. It is never zero for a stored key.
 type Revision uint64
 
-// Entry is a key with its value. Rev is of the commit that last wrote the key. Only a [Changer] has deleted ones.
+// Entry is a key with its value. Rev is of the commit that wrote it. Only a [Changer] has deleted ones.
 type Entry struct {
 	Key     string
 	Value   []byte
@@ -35,8 +35,8 @@ type Entry struct {
 	Deleted bool
 }
 
-// Condition says what must hold of a key for a commit to take place: nothing ([Any], the zero Condition), or that its
-// revision is the one of [At].
+// Condition says what must hold of a key for a commit to take place: nothing ([Any], the zero Condition), or
+// that its revision is the one of [At].
 type Condition uint64
 
 const (
@@ -47,8 +47,8 @@ const (
 // At returns the condition that the key's revision is rev, 0 for a key that does not exist. At(0) is Absent.
 func At(rev Revision) Condition { return cmp.Or(Condition(rev), Absent) }
 
-// Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on the
-// key, which is not written. To delete a key that does not exist is no error.
+// Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on
+// the key, which is not written. To delete a key that does not exist is no error.
 type Op struct {
 	Key           string
 	Value         []byte
@@ -64,10 +64,10 @@ type Range struct {
 
 // Store is an ordered key-value store with atomic conditional commits.
 //
-// All methods may be called concurrently. Slices passed in are not kept, and values returned are not changed, by
-// the store or by callers. Keys are non-empty valid UTF-8 and order bytewise.
-// After the errors of this package and the error of a context that ended before the commit began, nothing was
-// written. After any other error of Commit the outcome is unknown: read the keys again.
+// All methods may be called concurrently. Slices passed in are not kept, and values returned are not changed,
+// by the store or by callers. Keys are non-empty valid UTF-8 and order bytewise. After the errors of this
+// package and the error of a context that ended before the commit began, nothing was written. After any other
+// error of Commit the outcome is unknown: read the keys again.
 type Store interface {
 	// Get returns the entry of key, or ErrNotFound.
 	Get(ctx context.Context, key string) (Entry, error)
@@ -75,8 +75,8 @@ type Store interface {
 	// The body may call any method.
 	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
 	// Commit applies all ops or none, and returns the revision that the written keys now have. It returns
-	// ErrConflict (a *[ConflictError]) when a condition does not hold. When it returns nil the commit is durable.
-	// A key may be named once. A commit that writes nothing returns 0.
+	// ErrConflict (a *[ConflictError]) when a condition does not hold. When it returns nil the commit is
+	// durable. A key may be named once. A commit that writes nothing returns 0.
 	Commit(ctx context.Context, ops ...Op) (Revision, error)
 	// Close waits for the commits under way. It is idempotent; every other method then returns ErrClosed.
 	Close() error
@@ -85,17 +85,17 @@ type Store interface {
 // Latest is the revision after which [Changer] has no changes yet.
 const Latest Revision = 1<<64 - 1
 
-// Changer is a Store that several processes share. Changes yields the keys that changed after a revision, each
-// once with its newest state, in the order of their revisions, and at last an entry without a key: its Rev is the
-// one to pass to the next call. After 0 it yields every key that exists, after Latest only the last entry. A store
-// that no longer knows what was deleted since after yields an error that wraps ErrNotFound: the caller reads
-// everything again.
+// Changer is a Store that several processes share. Changes yields the keys that changed after a revision,
+// each once with its newest state, in the order of their revisions, and at last an entry without a key: its
+// Rev is the one to pass to the next call. After 0 it yields every key that exists, after Latest only the
+// last entry. A store that no longer knows what was deleted since after yields an error that wraps
+// ErrNotFound: the caller reads everything again.
 type Changer interface {
 	Store
 	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
 }
 
-// Compacter is a Store that can rewrite its files. After Compact they hold nothing that was deleted before it began.
+// Compacter is a Store that can rewrite its files, which then hold nothing that was deleted before Compact.
 type Compacter interface {
 	Store
 	Compact(ctx context.Context) error
@@ -133,8 +133,8 @@ func Limit(what string, size, most int) error {
 	return nil
 }
 
-// Check returns a *[LimitError] unless ops name each key once, and are at most 4,096, with values of at most 768 KiB
-// and at most 4 MiB of keys and values. A key is non-empty valid UTF-8 of at most 4 KiB. A Store checks so first.
+// Check returns a *[LimitError] unless ops name each key once, at most 4,096, of values of at most 768
+// KiB, of 4 MiB in all. A key is non-empty valid UTF-8 of at most 4 KiB. A Store calls it first.
 func Check(ops ...Op) error {
 	bytes, keys := 0, make([]string, 0, 16)
 	for i, op := range ops {
@@ -142,8 +142,8 @@ func Check(ops ...Op) error {
 			return &LimitError{"a key must be valid UTF-8 and not empty"}
 		}
 		bytes += len(op.Key) + len(op.Value)
-		err := cmp.Or(Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue), checkSize(i+1, bytes))
-		if err != nil {
+		key, value := Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue)
+		if err := cmp.Or(key, value, checkSize(i+1, bytes)); err != nil {
 			return err
 		}
 		keys = append(keys, op.Key)

@@ -1,16 +1,16 @@
 // Package badger keeps a [store.Store] in a directory, with Badger; see [Open].
 //
-// A commit that was acknowledged is on disk: it survives a kill and a power cut. Commits that wait at the same
-// time share one sync, so many writers are much faster than one. Each value has a checksum over its key and
-// itself, and Open verifies what Badger wrote before Badger sees it: damage is an error, never a shorter store.
+// A commit that was acknowledged is on disk: it survives a kill and a power cut. Commits that wait at the
+// same time share one sync, so many writers are much faster than one. Each value has a checksum over its key
+// and itself, and Open verifies what Badger wrote before Badger sees it: damage is an error, never a loss.
 //
 // Badger's own compaction is off, since it may lose tables when it cannot make a file. The store is rewritten
-// instead, in up to 1 GB of memory, while commits wait and reads go on: when many tables were added, and by Compact.
+// instead, in up to 1 GB of memory, while commits wait and reads go on: after many tables, and by Compact.
 //
-// One process at a time has a directory open, on a local file system. On a full disk, and without descriptors or
-// inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a lack may
-// end the process, because Badger writes through memory maps, and nothing acknowledged is lost. There is no
-// repair: restore a damaged store from a copy (see [store.Copy]).
+// One process at a time has a directory open, on a local file system. On a full disk, and without descriptors
+// or inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a
+// lack may end the process, because Badger writes through memory maps, and nothing acknowledged is lost.
+// There is no repair: restore a damaged store from a copy (see [store.Copy]).
 package badger
 
 import (
@@ -35,13 +35,13 @@ type Options struct {
 	// Logger gets Badger's warnings and errors, and what the store does unasked. Nil: nothing is logged.
 	Logger *slog.Logger
 	// MinFree is how many bytes must be free on the disk for a commit. It covers what Badger still writes after
-	// the last accepted commit, 96 MiB at most, and what others take meanwhile. 0: 256 MiB. The least is 128 MiB: with
-	// less a disk that fills may end the process.
+	// the last accepted commit, 96 MiB at most, and what others take meanwhile. 0: 256 MiB. The least is 128
+	// MiB: with less a disk that fills may end the process.
 	MinFree int64
 }
 
-// tableBytes is the size of a table, four times that of one that a rewrite makes. Badger has one or two in memory, four
-// as much while it writes one to disk, and the indices of those on disk as much as one. Its limit of a commit is 15 %.
+// tableBytes is the size of a table; a rewrite makes them of a quarter. Badger has one or two in memory, four
+// as much while it writes one, and indices of as much as one. Its limit of a commit is 15 %.
 const tableBytes = 32 << 20
 
 // disk is a store in a directory.
@@ -71,9 +71,9 @@ type disk struct {
 	}
 }
 
-// Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files once.
-// Its errors are [store.ErrForeign] for a directory of something else, [store.ErrNewer], [store.ErrLocked],
-// [store.ErrDamaged], [store.ErrFull], and those of the operating system.
+// Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files
+// once. Its errors are [store.ErrForeign] for a directory of something else, [store.ErrNewer],
+// [store.ErrLocked], [store.ErrDamaged], [store.ErrFull], and those of the operating system.
 func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) {
 	s := &disk{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
@@ -126,8 +126,8 @@ func (s *disk) begin(ctx context.Context, dir string) (err error) {
 	return errors.Join(err, syncDir(s.dir))
 }
 
-// Close waits for the commits under way, ends a rewrite, and closes the directory. It does not wait for the loop
-// over a scan, which then gets [store.ErrClosed]. It is idempotent.
+// Close waits for the commits under way, ends a rewrite, and closes the directory. It does not wait for the
+// loop over a scan, which then gets [store.ErrClosed]. It is idempotent.
 func (s *disk) Close() error { return s.close() }
 
 func (s *disk) shut() error {

@@ -17,7 +17,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// A store's directory has the header and a folder of Badger's for each generation, of which the last one counts.
+// A store's directory has the header and a folder of Badger's for each generation. The last one counts.
 const (
 	headerName = "arc.store"
 	unfinished = "g.tmp" // a generation that is being written
@@ -26,9 +26,9 @@ const (
 
 var generationName = regexp.MustCompile(`^g[0-9]{6}$`)
 
-// header is a file that says that a directory is a store and of which version, and how far the acknowledged commits
-// have come: what is missing at the end of Badger's last log would not be seen otherwise. It is locked while the
-// store is open.
+// header is a file that says that a directory is a store and of which version, and how far the acknowledged
+// commits have come: what is missing at the end of Badger's last log would not be seen otherwise. It is
+// locked while the store is open.
 type header struct {
 	*os.File
 	mark uint64
@@ -75,7 +75,7 @@ func openHeader(dir string) (h header, err error) {
 	return h, nil
 }
 
-// moveMark notes a commit. It is synced by Close alone, so a power cut leaves an older one, which claims less.
+// moveMark notes a commit. Close alone syncs it: a power cut leaves an older one, which claims less.
 func (h header) moveMark(seq uint64) {
 	var b [12]byte
 	binary.BigEndian.PutUint64(b[:], seq)
@@ -83,7 +83,7 @@ func (h header) moveMark(seq uint64) {
 	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
 }
 
-// list returns the folders of generations in a directory, in order, an unfinished one first, and a foreign file.
+// list returns the folders of generations in order, first an unfinished one, or a foreign file.
 func list(dir string) (folders []string, foreign string, err error) {
 	there, err := os.ReadDir(dir)
 	for _, f := range there {
@@ -109,9 +109,9 @@ func syncDir(dir string) error {
 
 const leastInodes, leastFiles = 8, 2 // a log and a table
 
-// checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many bytes. Asked for
-// none, it does not look again for 10 ms: what is kept free is more than is written meanwhile. Badger writes through
-// memory maps, where a full disk ends the process, and it forgets a table for which it cannot make a file.
+// checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many
+// bytes. Asked for none, it does not look again for 10 ms, in which less is written than is kept free. Badger
+// writes through memory maps, where a full disk ends the process, and forgets a table that gets no file.
 func (s *disk) checkRoom(more int64) error {
 	if s.mu.err != nil || more == 0 && time.Since(s.asked) < 10*time.Millisecond {
 		return s.mu.err

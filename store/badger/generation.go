@@ -33,11 +33,11 @@ type generation struct {
 	users  int      // scans, and one while it counts; guarded by disk.mu
 }
 
-// ownSync: a sync of a file also writes what was changed through a map of it. Elsewhere Badger syncs its maps.
+// ownSync: a sync of a file writes what was changed through a map, too. Elsewhere Badger syncs its maps.
 const ownSync = runtime.GOOS == "linux"
 
-// openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing is
-// compacted (the package comment says why), and no value is so large that it goes to the value log.
+// openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing
+// is compacted (the package comment says why), and no value is so large that it goes to the value log.
 func openGeneration(dir string, o *Options) (g *generation, err error) {
 	defer rescue(&err)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -47,11 +47,11 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 	if err := g.verify(); err != nil {
 		return nil, err
 	}
-	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).
+	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).WithBlockCacheSize(0).
 		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).WithNumMemtables(2).
 		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
 		WithMemTableSize(tableBytes).WithBaseTableSize(tableBytes / 128).WithIndexCacheSize(tableBytes).
-		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).WithBlockCacheSize(0).
+		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
 		WithChecksumVerificationMode(options.NoVerification).WithMetricsEnabled(false).WithBypassLockGuard(true))
 	if err != nil {
 		return nil, damage("badger", err)
@@ -129,8 +129,8 @@ func (g *generation) verify() error {
 	return nil
 }
 
-// newest returns the newest commit, once it has found all that were in logs: of a damaged log Badger takes the
-// beginning, and goes on with the next log.
+// newest returns the newest commit, once it has found all that were in logs: of a damaged log Badger takes
+// the beginning, and goes on with the next log.
 func (g *generation) newest() (seq uint64, err error) {
 	defer rescue(&err)
 	seq = max(g.db.MaxVersion(), g.tabled)
@@ -148,7 +148,7 @@ func (g *generation) newest() (seq uint64, err error) {
 	return seq, err
 }
 
-// tables returns how many tables were added, how many a rewrite has filled, and the bytes of all and of memory.
+// tables returns how many were added, how many a rewrite has filled, and the bytes of all, and of memory.
 func (g *generation) tables() (added, rest int, bytes int64) {
 	levels := g.db.Levels()
 	for _, l := range levels {
@@ -157,8 +157,8 @@ func (g *generation) tables() (added, rest int, bytes int64) {
 	return levels[0].NumTables, int((bytes - levels[0].Size) / tableBytes), bytes + 2*g.db.Opts().MemTableSize
 }
 
-// copyTo makes a generation in dir, with all entries as of a commit, and closes it. It reads one range of keys after the
-// other, since Badger has a builder of a table in memory for each range that has not ended.
+// copyTo makes a generation in dir, with all entries as of a commit, and closes it. It reads one range of
+// keys after the other, since Badger has a builder of a table in memory for each range that has not ended.
 func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Options) (err error) {
 	next, err := openGeneration(dir, o)
 	if err != nil {
@@ -175,7 +175,7 @@ func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Opti
 	return errors.Join(from.Orchestrate(ctx), w.Flush())
 }
 
-// write writes the commits of a group whose conditions hold, as one transaction, and says what became of each.
+// write writes the commits of a group whose conditions hold, as one transaction, and notes what came of each.
 func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	defer rescue(&err)
 	txn := g.db.NewTransactionAt(seq-1, true)
@@ -211,11 +211,11 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	return true, err
 }
 
-// sync makes the last group durable, of so many bytes, which the newest log has whole: with SyncWrites Badger would sync
-// its empty value log too. Where a full table has made it begin a log, the one before was synced before.
+// sync makes the last group durable, of so many bytes, which the newest log has whole: with SyncWrites Badger
+// would sync its empty value log too. Where a full table made it begin a log, the one before was synced.
 //
-// A sync of bytes that have a place on the disk takes a third less time, as the file system's books stay as they are. So
-// the log's next hole is filled with the zeros as which it reads; what was written so far is synced, and so in none.
+// A sync of bytes that have a place on the disk takes a third less time: the file system's books stay as they
+// are. So the log's next hole is filled with the zeros as which it reads; what was written is in none.
 func (g *generation) sync(size int) (err error) {
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
 	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {

@@ -22,8 +22,8 @@ type request struct {
 	done chan struct{}
 }
 
-// Commit applies all ops or none, and returns when they are on disk. Once it has begun it waits for the outcome, for as
-// long as a rewrite takes.
+// Commit applies all ops or none, and returns when they are on disk. Once it has begun it waits for the
+// outcome, for as long as a rewrite takes.
 func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.Check(ops...); err != nil {
 		return 0, err
@@ -31,16 +31,16 @@ func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, err
 	return s.ask(&request{ctx: ctx, ops: ops})
 }
 
-// Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced before;
-// what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
+// Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced
+// before; what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
 // [store.ErrFull]. A ctx that ends leaves the store as it was.
 func (s *disk) Compact(ctx context.Context) error {
 	_, err := s.ask(&request{ctx: ctx, compact: true})
 	return err
 }
 
-// ask queues a request and waits for its answer. One of those who wait leads: it carries out what waits, as one group,
-// so that no commit waits for another goroutine to begin with it.
+// ask queues a request and waits for its answer. One of those who wait leads: it carries out what waits, as
+// one group, so that no commit waits for another goroutine to begin with it.
 func (s *disk) ask(r *request) (store.Revision, error) {
 	r.done = make(chan struct{})
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *disk) ask(r *request) (store.Revision, error) {
 	}
 }
 
-// carryOut makes the next group of what waits, or the compaction that is first, and before that a rewrite that is due.
+// carryOut makes the next group of what waits, or a compaction; and before that, a rewrite that is due.
 func (s *disk) carryOut() {
 	if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, s.tried) && s.open.Err() == nil {
 		if s.tried = added; s.rewrite(s.open) == nil {
@@ -136,7 +136,7 @@ func (s *disk) commit(g *group) {
 	}
 }
 
-// fail ends the use of a store whose disk may have dropped what it was given. It returns the error of such commits.
+// fail ends the use of a store whose disk may have dropped what it got. It returns the error of the commits.
 func (s *disk) fail(cause error) error {
 	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
 	s.mu.Lock()
@@ -145,11 +145,11 @@ func (s *disk) fail(cause error) error {
 	return fmt.Errorf("commit: the outcome is unknown: %v", cause)
 }
 
-// manyTables are added before a store is rewritten, more where it is large: rewriting is a bounded share of all writing.
+// manyTables are added before a rewrite, more where a store is large: rewriting is a bounded share of writes.
 const manyTables = 16
 
-// rewrite copies what there is into a new generation, which then takes the place of the old one, unless the caller's
-// context or the store ends. Who calls it leads: nothing is committed meanwhile.
+// rewrite copies what there is into a new generation, which then takes the place of the old one, unless the
+// caller's context or the store ends. Who calls it leads: nothing is committed meanwhile.
 func (s *disk) rewrite(caller context.Context) (err error) {
 	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
