@@ -254,12 +254,15 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 
 // end commits how an irreversible action has ended, and returns err.
 func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
-	state := map[bool]string{true: stepBegun, false: stepNew}[a.open]
+	state := stepNew
 	switch {
 	case err == nil:
 		return a.put(ctx, stepDone, value)
 	case errors.As(err, new(*PendingError)):
 		a.begun-- // it goes on with the approval that it has
+		if a.open {
+			state = stepBegun
+		}
 	case a.open || unclear(err):
 		return err // it stays begun
 	}

@@ -30,7 +30,6 @@ type Gate interface {
 // GateFunc adapts a function to [Gate].
 type GateFunc func(ctx context.Context, c *Call, r *Result) (Verdict, error)
 
-// Verify calls f.
 func (f GateFunc) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
 	return f(ctx, c, r)
 }

@@ -76,7 +76,6 @@ type Executor interface {
 // ExecutorFunc adapts a function to [Executor].
 type ExecutorFunc func(ctx context.Context, c *Call) (*Result, error)
 
-// Execute calls f.
 func (f ExecutorFunc) Execute(ctx context.Context, c *Call) (*Result, error) { return f(ctx, c) }
 
 // Call is a task for a worker: one attempt, as an executor, a gate and an Around see it. Where a plan Fires,
@@ -102,7 +101,6 @@ type Around interface {
 // AroundFunc adapts a function to [Around].
 type AroundFunc func(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
 
-// Around calls f.
 func (f AroundFunc) Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt {
 	return f(ctx, c, next)
 }

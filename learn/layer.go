@@ -190,7 +190,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		}
 		return false
 	}
-	said := copies(found.Plans)
+	said := copies(found.Plans) // that get a why which those in words must not have
 	if fires(said, s) {
 		return nil
 	}
@@ -204,7 +204,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 			same = append(same, near[i])
 		}
 	}
-	if err != nil || fires(merge(c.Scope, same, found).worded(c, s)) {
+	if err != nil || fires(merge(c.Scope, same, found).inWords(c, s)) {
 		return err
 	}
 	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")

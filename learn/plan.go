@@ -118,9 +118,9 @@ func (d *delivery) find(in []leaf) {
 	}
 }
 
-// worded returns plans as they stand for a case, and the case, with words among the inputs. Left out are plans
+// inWords returns plans as they stand for a case, and the case, with words among the inputs. Left out are plans
 // that were changed, and deliveries of cases that differ in more, or in a word that no call says.
-func (r *record) worded(c *Case, s *shape) ([]*plan, *shape) {
+func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 	in, rest := worded(c.Text, s.in)
 	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
 		other := func(d *delivery) bool { return d.rest != rest || !d.says(in) }
@@ -135,8 +135,8 @@ func (r *record) worded(c *Case, s *shape) ([]*plan, *shape) {
 // says reports whether calls have each word of a delivery that a case has otherwise.
 func (d *delivery) says(in []leaf) bool {
 	return slices.EqualFunc(d.words, in, func(l, now leaf) bool {
-		says := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
-		return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, says)
+		has := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
+		return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, has)
 	})
 }
 
