@@ -12,13 +12,13 @@ import (
 func TestExamples(t *testing.T) {
 	for name, says := range map[string]string{
 		"approve":  `(?s)usd is 900.*\(the bank moves {"to":"Bo","usd":900}\)\n  delivered: receipt 4711\n`,
-		"layer":    `(?s)attempts 2.*A-55: delivered, attempts 1, model asked 1 times`,
+		"layer":    `(?s)refused 1 times.*A-55: delivered, refused 0 times, model asked 1 times`,
 		"memory":   `0\.\d+ fact     Ann's budget went up to 800 euros.\n(?s).*superseded by`,
 		"queue":    `mend the build: did.*\n  tell the team: .*\n  tidy up: `,
 		"resume":   `killed\)\nA process:\n  print the label\ndelivered: reserve`,
 		"route":    `saved against large, the best single model: \$`,
 		"skills":   `(?s)delivered once.*by the plan that fires\n1 skills are written`,
-		"warnings": `2 attempts.*\n.* 1 attempts.*\n.* 1 attempts`,
+		"warnings": `attempts 2.*\n.* attempts 1.*\n.* attempts 1`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,5 +1,5 @@
-// Approve has a run wait for a person, over a restart of the program. The transfer is made once: also where the
-// person answers twice.
+// Approve has a run wait for a person, over a restart of the program. The transfer is made once, also where
+// the person answers twice.
 //
 //	go run ./examples/approve
 package main
@@ -34,36 +34,38 @@ func receipt(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error)
 }
 
 func main() {
+	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "approve")
 	check(err)
 	defer os.RemoveAll(dir)
 
 	fmt.Println("Monday:")
-	agent := open(dir)
+	agent := open(ctx, dir)
 	for _, inputs := range []string{`{"to":"Ann","usd":20}`, `{"to":"Bo","usd":900}`} {
-		r, err := agent.Run(context.Background(), arc.Objective{Text: "pay", Inputs: json.RawMessage(inputs)})
+		r, err := agent.Run(ctx, arc.Objective{Text: "pay", Inputs: json.RawMessage(inputs)})
 		check(err)
 		fmt.Printf("  %s: %s\n", r.Status, r.Text)
 	}
 	check(agent.Close())
 
 	fmt.Println("Tuesday, in another process:")
-	agent = open(dir)
+	agent = open(ctx, dir)
 	defer agent.Close()
-	view := agent.In("")
-	for a, err := range view.Approvals(context.Background()) {
+	view := agent.In("") // of the scope in Options, which is none here
+	for a, err := range view.Approvals(ctx) {
 		check(err)
 		fmt.Printf("  %s %s? (%s)\n", a.Name, a.Inputs, a.Why[0])
-		check(view.Decide(context.Background(), act.Ruling{Approval: a.ID, Allow: true, By: "Cy"}))
-		r, err := view.Wait(context.Background(), a.Run)
+		check(view.Decide(ctx, act.Ruling{Approval: a.ID, Allow: true, By: "Cy"}))
+		r, err := view.Wait(ctx, a.Run)
 		check(err)
 		fmt.Printf("  %s: %s\n", r.Status, r.Text)
-		fmt.Println("  again:", view.Decide(context.Background(), act.Ruling{Approval: a.ID, Allow: true, By: "Cy"}))
+		// A second answer is an error: the transfer was made, and is not made again.
+		fmt.Println("  again:", view.Decide(ctx, act.Ruling{Approval: a.ID, Allow: true, By: "Dee"}))
 	}
 }
 
-func open(dir string) *arc.Agent {
-	a, err := arc.Open(context.Background(), dir, host, nil)
+func open(ctx context.Context, dir string) *arc.Agent {
+	a, err := arc.Open(ctx, dir, host, nil)
 	check(err)
 	return a
 }

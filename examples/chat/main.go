@@ -1,5 +1,6 @@
-// Chat is a conversation with a model that remembers: what was said is found again in the next conversation, and
-// facts are kept by what they are about, so that a new address replaces the old one, until a person vouches for one.
+// Chat is a conversation with a model that remembers. What was said is found again in the next conversation,
+// and facts are kept by what they are about: a new address replaces the old one, until a person vouches for
+// one.
 //
 //	OPENAI_API_KEY=… go run ./examples/chat
 //	go run ./examples/chat -url http://localhost:11434/v1 -model qwen3
@@ -21,18 +22,29 @@ import (
 )
 
 func main() {
-	url, name := flag.String("url", "", "of an OpenAI-compatible API"), flag.String("model", "gpt-5-mini", "its model")
+	url := flag.String("url", "", "of an OpenAI-compatible API")
+	name := flag.String("model", "gpt-5-mini", "its model")
 	flag.Parse()
-	ctx := context.Background()
-	layer, err := learn.Open(ctx, "chat.arc", &learn.Options{Scope: "home/me"})
-	check(err)
+	if err := talk(context.Background(), *url, *name); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// me is the tenant and the user of whoever talks: nothing of another scope is found in it.
+const me = "home/me"
+
+func talk(ctx context.Context, url, name string) error {
+	layer, err := learn.Open(ctx, "chat.arc", &learn.Options{Scope: me})
+	if err != nil {
+		return err
+	}
 	defer layer.Close()
-	model := openai.New(*name, &openai.Options{URL: *url})
+	model := openai.New(name, &openai.Options{URL: url})
 	var turns []reason.Message
 	for in := bufio.NewScanner(os.Stdin); ; {
 		fmt.Print("> ")
 		if !in.Scan() {
-			return
+			return in.Err()
 		}
 		c := learn.Case{Text: in.Text(), Turns: turns, Session: "chat", Situation: "chat", Actor: "me"}
 		advice, err := layer.Before(ctx, c)
@@ -53,19 +65,14 @@ func main() {
 		}
 		turns = append(turns, reason.Message{Role: reason.ModelRole, Text: answer.Text})
 		// Nothing has checked the answer, so nothing is learned of it but what was said.
-		if _, err := layer.After(ctx, advice, learn.Outcome{Verdict: learn.Unknown, Worker: *name, Usage: answer.Usage, Answer: answer.Text}); err != nil {
+		said := learn.Outcome{Verdict: learn.Unknown, Worker: name, Usage: answer.Usage, Answer: answer.Text}
+		if _, err := layer.After(ctx, advice, said); err != nil {
 			log.Print(err)
 		}
-		c.Turns = turns
+		// One more call of the model: which facts are in what was said.
 		from := memory.Draft{Thread: c.Session, At: time.Now()}
-		if _, err := reason.Facts(ctx, model, layer.Memory("home/me"), turns, from); err != nil { // one more call
+		if _, err := reason.Facts(ctx, model, layer.Memory(me), turns, from); err != nil {
 			log.Print(err)
 		}
-	}
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
 	}
 }

@@ -1,5 +1,6 @@
-// Cluster has three processes share the runs of one PostgreSQL database. Each works through the objectives that no
-// other has begun. One is killed while it is at work: another takes up its run, which goes on behind its last step.
+// Cluster has three processes share the runs of one PostgreSQL database. Each works through the objectives
+// that no other has begun. One is killed while it is at work: another takes up its run, which goes on after
+// its last step.
 //
 //	ARC_POSTGRES=postgres://arc@localhost/arc go run .
 package main
@@ -40,7 +41,7 @@ func main() {
 		check(cmd.Start())
 		all = append(all, cmd)
 	}
-	time.Sleep(800 * time.Millisecond)
+	time.Sleep(800 * time.Millisecond) // by then each is at work
 	fmt.Println("(ann is killed; the others notice within 15 s)")
 	check(all[0].Process.Kill())
 	_ = all[0].Wait()
@@ -77,8 +78,11 @@ func process(name string) error {
 	for n := range orders {
 		id := fmt.Sprint("order-", n)
 		_, err := agent.Run(ctx, arc.Objective{ID: id, Text: "pack and ship " + id})
-		if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) {
-			return err // any other: one of the others has it
+		if errors.Is(err, arc.ErrRunning) || errors.Is(err, store.ErrConflict) {
+			continue // another process has it, or was faster to begin it
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for n := range orders { // a run whose process is gone is taken up by one that waits here

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -24,44 +25,56 @@ type order struct {
 }
 
 func main() {
-	url, model := flag.String("url", "", "of an OpenAI-compatible API"), flag.String("model", "gpt-5-mini", "its model")
+	url := flag.String("url", "", "of an OpenAI-compatible API")
+	model := flag.String("model", "gpt-5-mini", "its model")
 	flag.Parse()
+	if err := run(context.Background(), *url, *model, flag.Arg(0)); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, url, model, text string) error {
 	lookup := tools.Func("lookup", "Looks an order up.", func(_ context.Context, o order) (string, error) {
 		return "order " + o.ID + ": a lamp, $20, delivered yesterday", nil
 	})
 	refund := tools.Func("refund", "Pays an order back.", func(_ context.Context, o order) (string, error) {
 		return "paid back order " + o.ID, nil
 	})
-	refund.Irreversible, refund.Mode = true, act.Gated
+	refund.Irreversible, refund.Mode = true, act.Gated // a person is asked first; never done twice unasked
+	llm := openai.New(model, &openai.Options{URL: url})
 	support := act.Worker{
-		Name: "support", Executor: tools.New(openai.New(*model, &openai.Options{URL: *url}), nil, lookup, refund),
-		Gates: []act.Gate{act.NoGate}, // put your check here: what it refuses is not delivered, and is warned of
+		Name:     "support",
+		Executor: tools.New(llm, nil, lookup, refund),
+		// Put your check here: what it refuses is not delivered, and the next run is warned of it.
+		Gates: []act.Gate{act.NoGate},
 	}
-	person := act.Approver(func(_ context.Context, a act.Approval) (act.Ruling, error) {
+	in := bufio.NewReader(os.Stdin)
+	person := func(_ context.Context, a act.Approval) (act.Ruling, error) {
 		fmt.Printf("\n%s %s? (yes or no) ", a.Name, a.Inputs)
-		line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+		line, err := in.ReadString('\n')
 		allow, ok := act.ParseRuling(line)
 		if !ok {
-			return act.Ruling{}, err // neither a yes nor a no: the run waits, and asks again
+			return act.Ruling{}, err // neither a yes nor a no: the run waits for View.Decide
 		}
 		return act.Ruling{Allow: allow, By: "you"}, nil
-	})
+	}
 	tell := func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live { // the model's words, as they come
 			fmt.Print(e.Text)
 		} else {
-			fmt.Printf("\n[%s] %s ", e.Kind, e.Name)
+			fmt.Printf("\n[%s] %s ", e.Kind, cmp.Or(e.Name, e.Text))
 		}
 	}
-	agent, err := arc.Open(context.Background(), "hello.arc",
-		arc.Host{Workers: []act.Worker{support}, Approver: person}, &arc.Options{OnEvent: tell})
+	host := arc.Host{Workers: []act.Worker{support}, Approver: person}
+	agent, err := arc.Open(ctx, "hello.arc", host, &arc.Options{OnEvent: tell})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer agent.Close()
-	report, err := agent.Run(context.Background(), arc.Objective{Text: flag.Arg(0)})
+	report, err := agent.Run(ctx, arc.Objective{Text: text})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	fmt.Printf("\n%s: %s\n", report.Status, report.Text)
+	return nil
 }

@@ -1,10 +1,10 @@
-// Layer puts arc's learning around a loop of forty lines on net/http that calls an OpenAI-compatible model with tools.
-// Without -url a model of a few lines answers, so that it runs anywhere:
+// Layer puts arc's learning around an agent that was there before: a loop on net/http that calls an
+// OpenAI-compatible model with tools. Without -url a model of a few lines answers, so that it runs anywhere:
 //
 //	go run ./examples/layer -url http://localhost:11434/v1/chat/completions -model qwen3
 //
-// The check refuses the first answer, and the next ones are warned. Two cases teach the calls of the tools: from the
-// third on they are made without asking the model.
+// The check refuses the first answer, and the next ones are warned. Two cases teach the calls of the tools:
+// from the third on they are made without asking the model.
 package main
 
 import (
@@ -48,37 +48,64 @@ var tools = map[string]func(in map[string]string) string{
 const described = `[{"type":"function","function":{"name":"lookup","description":"where an order is",
 	"parameters":{"type":"object","properties":{"order":{"type":"string"}}}}}]`
 
-var url, model = flag.String("url", "", "chat completions"), flag.String("model", "", "name of the model")
+// agent is what was there before.
+type agent struct {
+	url, model string
+	asked      int // how often the model was
+}
 
-// loop is the agent that was there before: it asks the model and runs its tools until there is an answer.
-func loop(ctx context.Context, messages []message) (answer string, made []reason.PlanCall, asked int, err error) {
+// answer asks the model and runs its tools until there is an answer, and returns the calls that it made.
+func (a *agent) answer(ctx context.Context, prompt string) (string, []reason.PlanCall, error) {
+	messages := []message{{Role: "user", Content: prompt}}
+	var made []reason.PlanCall
 	for {
-		body, _ := json.Marshal(map[string]any{"model": *model, "messages": messages, "tools": json.RawMessage(described)})
-		req, _ := http.NewRequestWithContext(ctx, http.MethodPost, *url, bytes.NewReader(body))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
-		resp, err := http.DefaultClient.Do(req)
+		m, err := a.ask(ctx, messages)
 		if err != nil {
-			return "", nil, asked, err
+			return "", nil, err
 		}
-		var got struct{ Choices []struct{ Message message } }
-		err = json.NewDecoder(resp.Body).Decode(&got)
-		if resp.Body.Close(); err != nil || len(got.Choices) == 0 {
-			return "", nil, asked, fmt.Errorf("the model: %s %v", resp.Status, err)
-		}
-		asked++
-		m := got.Choices[0].Message
 		if len(m.Calls) == 0 {
-			return m.Content, made, asked, nil
+			return m.Content, made, nil
 		}
 		messages = append(messages, m)
 		for _, c := range m.Calls {
-			made = append(made, reason.PlanCall{Name: c.Function.Name, Inputs: []byte(c.Function.Arguments)})
-			messages = append(messages, message{Role: "tool", ID: c.ID, Content: run(made[len(made)-1])})
+			call := reason.PlanCall{Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)}
+			made = append(made, call)
+			messages = append(messages, message{Role: "tool", ID: c.ID, Content: run(call)})
 		}
 	}
 }
 
+// ask is one call of the model.
+func (a *agent) ask(ctx context.Context, messages []message) (message, error) {
+	a.asked++
+	body, err := json.Marshal(map[string]any{
+		"model": a.model, "messages": messages, "tools": json.RawMessage(described),
+	})
+	if err != nil {
+		return message{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
+	if err != nil {
+		return message{}, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return message{}, err
+	}
+	defer resp.Body.Close()
+	var got struct{ Choices []struct{ Message message } }
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		return message{}, fmt.Errorf("the model: %s: %w", resp.Status, err)
+	}
+	if len(got.Choices) == 0 {
+		return message{}, fmt.Errorf("the model: %s, and no answer", resp.Status)
+	}
+	return got.Choices[0].Message, nil
+}
+
+// run makes a call of a tool.
 func run(c reason.PlanCall) string {
 	var in map[string]string
 	if f := tools[c.Name]; f != nil && json.Unmarshal(c.Inputs, &in) == nil {
@@ -88,9 +115,14 @@ func run(c reason.PlanCall) string {
 }
 
 func main() {
+	a := &agent{}
+	flag.StringVar(&a.url, "url", "", "chat completions")
+	flag.StringVar(&a.model, "model", "", "name of the model")
 	flag.Parse()
-	if *url == "" {
-		*url = httptest.NewServer(http.HandlerFunc(stub)).URL
+	if a.url == "" {
+		server := httptest.NewServer(http.HandlerFunc(stub))
+		defer server.Close()
+		a.url = server.URL
 	}
 	ctx := context.Background()
 	layer, err := learn.New(ctx, store.NewMem(), nil) // learn.Open(ctx, dir, nil) keeps it in a directory
@@ -99,36 +131,53 @@ func main() {
 	}
 	defer layer.Close()
 	for _, order := range []string{"A-71", "A-74", "A-98", "A-55"} {
-		text := "Where is my order " + order + "?"
-		inputs, _ := json.Marshal(map[string]string{"order": order})
-		advice, err := layer.Before(ctx, learn.Case{Situation: "where is it", Text: text, Inputs: inputs})
+		a.asked = 0
+		outcome, err := handle(ctx, layer, a, order)
 		if err != nil {
-			log.Print(err) // the loop goes on without
-		}
-		o, prompt, asked := learn.Outcome{}, advice.Prompt()+text, 0
-		for i := 0; advice.Fires != nil && i < len(advice.Fires.Calls); i++ { // the model is asked for the answer alone
-			prompt += "\n" + advice.Fires.Calls[i].Name + " says: " + run(advice.Fires.Calls[i])
-		}
-		for attempt := 1; attempt <= 3 && o.Verdict != learn.Delivered; attempt++ {
-			answer, made, n, err := loop(ctx, []message{{Role: "user", Content: prompt}})
-			if err != nil {
-				log.Fatal(err)
-			}
-			asked, o.Answer = asked+n, answer
-			if advice.Fires == nil {
-				o.Plan = &reason.Plan{Calls: made}
-			}
-			if o.Verdict = learn.Delivered; !strings.Contains(answer, order) { // the check
-				o.Verdict = learn.Failed
-				o.Failed = append(o.Failed, reason.Failure{Complaint: "name the order " + order})
-				prompt += "\nThat was refused: name the order " + order
-			}
-		}
-		if _, err := layer.After(ctx, advice, o); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("%s: %s, attempts %d, model asked %d times\n", order, o.Verdict, len(o.Failed)+1, asked)
+		fmt.Printf("%s: %s, refused %d times, model asked %d times\n",
+			order, outcome.Verdict, len(outcome.Failed), a.asked)
 	}
+}
+
+// handle answers one customer: Before, the agent with its check, After.
+func handle(ctx context.Context, layer *learn.Layer, a *agent, order string) (learn.Outcome, error) {
+	text := "Where is my order " + order + "?"
+	inputs, err := json.Marshal(map[string]string{"order": order})
+	if err != nil {
+		return learn.Outcome{}, err
+	}
+	advice, err := layer.Before(ctx, learn.Case{Situation: "where is it", Text: text, Inputs: inputs})
+	if err != nil {
+		log.Print(err) // the Advice is empty then, and usable
+	}
+	prompt := advice.Prompt() + text
+	if advice.Fires != nil { // its calls are made without asking; the model only writes the answer
+		for _, c := range advice.Fires.Calls {
+			prompt += "\n" + c.Name + " says: " + run(c)
+		}
+	}
+	outcome := learn.Outcome{Verdict: learn.Failed}
+	for len(outcome.Failed) < 3 {
+		answer, made, err := a.answer(ctx, prompt)
+		if err != nil {
+			return outcome, err
+		}
+		outcome.Answer = answer
+		if advice.Fires == nil {
+			outcome.Plan = &reason.Plan{Calls: made}
+		}
+		if strings.Contains(answer, order) { // the check
+			outcome.Verdict = learn.Delivered
+			break
+		}
+		complaint := "name the order " + order
+		outcome.Failed = append(outcome.Failed, reason.Failure{Complaint: complaint})
+		prompt += "\nThat was refused: " + complaint
+	}
+	_, err = layer.After(ctx, advice, outcome)
+	return outcome, err
 }
 
 // stub is a model that looks the order up, and names it in its answer only where the prompt says so.

@@ -1,4 +1,4 @@
-// Memory keeps facts, a rule and an experience, and finds them again: by words, by a day, by what is current.
+// Memory keeps facts, a rule and an experience, and finds them again: by words, by a day, by what holds now.
 //
 //	go run ./examples/memory
 package main
@@ -22,9 +22,11 @@ func main() {
 	defer bank.Close()
 	ann := bank.In("acme/ann") // a tenant and a user: nothing of another scope is found here
 
+	// Of two facts in one slot the later one holds.
+	january, february := now.AddDate(0, -2, 0), now.AddDate(0, -1, 0)
 	all, err := ann.RememberAll(ctx, []memory.Draft{
-		{Kind: memory.Fact, Slot: "budget", Content: "Ann's budget is 500 euros.", At: now.AddDate(0, -2, 0)},
-		{Kind: memory.Fact, Slot: "budget", Content: "Ann's budget went up to 800 euros.", At: now.AddDate(0, -1, 0)},
+		{Kind: memory.Fact, Slot: "budget", Content: "Ann's budget is 500 euros.", At: january},
+		{Kind: memory.Fact, Slot: "budget", Content: "Ann's budget went up to 800 euros.", At: february},
 		{Kind: memory.Episode, Content: "In the standup we decided to ship on Friday.", At: now.AddDate(0, 0, -4)},
 		{Kind: memory.Rule, Trigger: "invoice", Content: "Invoices go to billing@example.com, never to Ann."},
 		{Kind: memory.Pattern, Trigger: "the build is red", Content: "Look at the cache first: it was full twice."},
@@ -45,16 +47,16 @@ func main() {
 		}
 	}
 
-	// What was of use is found earlier the next time, what misled later.
+	// What helped is ranked higher the next time, what misled lower.
 	hits, err := ann.Recall(ctx, memory.Query{Text: "red build"})
 	check(err)
 	found := []memory.ID{hits[0].ID}
 	check(ann.Feedback(ctx, memory.Feedback{Key: "run/7", Shown: found, Utilized: found}))
 
-	// Why is the former budget not among the hits?
+	// Why is the former budget not among the hits? A later fact in its slot has replaced it.
 	_, why, err := ann.Explain(ctx, memory.Query{Text: "What is Ann's budget?"}, all[0].ID)
 	check(err)
-	fmt.Println(why)
+	fmt.Println("the 500 euros:", why)
 }
 
 func check(err error) {

@@ -1,5 +1,6 @@
-// Queue has an agent work through jobs by priority: a job that fails comes again, what it leads to is added in the
-// commit that ends it, and a job with Cron comes each morning.
+// Queue has an agent work through jobs by priority. What a job leads to is added in the commit that ends it,
+// and a job with Cron comes each morning. An attempt that fails is made again within the job; a job that
+// fails comes again after 30 s.
 //
 //	go run ./examples/queue
 package main
@@ -26,13 +27,13 @@ func main() {
 	work := act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
 		if c.Text == "mend the build" && broken {
 			broken = false
+			fmt.Println("  (the tests still fail)")
 			return nil, errors.New("the tests still fail")
 		}
 		return &act.Result{Text: "did: " + c.Text}, nil
 	})
-	agent, err := arc.New(ctx, st, arc.Host{Workers: []act.Worker{{
-		Name: "worker", Executor: work, Gates: []act.Gate{act.NoGate},
-	}}}, nil)
+	worker := act.Worker{Name: "worker", Executor: work, Gates: []act.Gate{act.NoGate}}
+	agent, err := arc.New(ctx, st, arc.Host{Workers: []act.Worker{worker}}, nil)
 	check(err)
 	defer agent.Close()
 
@@ -50,7 +51,9 @@ func main() {
 		fmt.Printf("%-16s priority %d, added %-5v due %s\n", j.Subject, j.Priority, added, j.At.Format("15:04"))
 	}
 
-	run := queue.Run(agent, func(j queue.Job) arc.Objective { return arc.Objective{Text: j.Subject, Inputs: j.Input} })
+	run := queue.Run(agent, func(j queue.Job) arc.Objective {
+		return arc.Objective{Text: j.Subject, Inputs: j.Input}
+	})
 	err = q.Dispatch(ctx, 1, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 		followups, err := run(ctx, j)
 		fmt.Printf("  %s: %s\n", j.Subject, j.Summary)

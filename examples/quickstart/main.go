@@ -2,9 +2,9 @@
 //
 //	go run ./examples/quickstart
 //
-// Six small programs each mend one kind of break. The gate is the parser of the format, for Go the compiler. Nobody
-// says which program fits which break: the first session tries, the second knows. Where OPENAI_API_KEY or
-// OPENAI_BASE_URL is set, a model that may call the gate as a tool is tried, too, after the programs.
+// Six small programs each mend one kind of break. The gate is the parser of the format, for Go the compiler.
+// Nobody says which program fits which break: the first session tries, the second knows. Where OPENAI_API_KEY
+// or OPENAI_BASE_URL is set, a model that may call the gate as a tool is tried, too, after the programs.
 package main
 
 import (
@@ -31,7 +31,6 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/contrib/openai"
-	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -93,13 +92,14 @@ var programs = map[string]func(string) string{
 }
 
 func worker(name string, mend func(string) string) act.Worker {
-	return act.Worker{Name: name, Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+	execute := func(_ context.Context, c *act.Call) (*act.Result, error) {
 		var f file
 		if err := json.Unmarshal(c.Data, &f); err != nil {
 			return nil, err
 		}
 		return &act.Result{Text: mend(f.Content)}, nil
-	})}
+	}
+	return act.Worker{Name: name, Executor: act.ExecutorFunc(execute)}
 }
 
 // model is a worker too: it sees the file and what the gate says of its drafts.
@@ -108,24 +108,26 @@ func model() (act.Worker, bool) {
 	if url == "" && os.Getenv("OPENAI_API_KEY") == "" {
 		return act.Worker{}, false
 	}
-	try := tools.Func("check", "Says whether a file parses or compiles.", func(ctx context.Context, f file) (string, error) {
+	try := func(ctx context.Context, f file) (string, error) {
 		if err := check(ctx, f); err != nil {
 			return err.Error(), nil
 		}
 		return "ok", nil
-	})
+	}
+	llm := openai.New(cmp.Or(os.Getenv("OPENAI_MODEL"), "gpt-5-mini"), &openai.Options{URL: url})
 	return act.Worker{
 		Name: "model", Description: "Mends any file. Answers with the whole file and nothing else.", Price: .01,
-		Executor: tools.New(openai.New(cmp.Or(os.Getenv("OPENAI_MODEL"), "gpt-5-mini"), &openai.Options{URL: url}), nil, try),
+		Executor: tools.New(llm, nil, tools.Func("check", "Says whether a file parses or compiles.", try)),
 	}, true
 }
 
+// verify is the gate of all workers: what it passes is delivered, and what it refuses is tried otherwise.
 var verify = act.GateFunc(func(ctx context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
 	var f file
 	if err := json.Unmarshal(c.Data, &f); err != nil {
 		return act.Verdict{}, err
 	}
-	err := check(ctx, file{f.Name, r.Text})
+	err := check(ctx, file{Name: f.Name, Content: r.Text})
 	if err == nil && 2*len(r.Text) < len(f.Content) { // a model's refusal in words is a CSV file, too
 		err = fmt.Errorf("most of the file is gone")
 	}
@@ -141,10 +143,15 @@ var places = regexp.MustCompile(`\d+|"[^"]*"|'[^']+'|\./\S+:`)
 func main() {
 	verbose := flag.Bool("v", false, "print every event")
 	flag.Parse()
-	ctx := context.Background()
+	if err := run(context.Background(), *verbose); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, verbose bool) error {
 	dir, err := os.MkdirTemp("", "arc-quickstart")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer os.RemoveAll(dir)
 	host := arc.Host{Gates: []act.Gate{verify}}
@@ -154,46 +161,80 @@ func main() {
 	if m, ok := model(); ok {
 		host.Workers = append(host.Workers, m)
 	}
-	mended := map[string]string{} // by run: the worker that delivered
-	agent, err := arc.Open(ctx, dir, host, &arc.Options{
-		Attempts: 2 * len(host.Workers), Seed: 1,
-		OnEvent: func(_ memory.Scope, run string, e arc.Event) {
-			if e.Kind == "delivered" && e.Name != "" {
-				mended[run] = e.Name
-			}
-			if *verbose {
-				fmt.Printf("    %s %s %s\n", e.Kind, e.Name, e.Text)
-			}
-		},
-	})
+	agent, err := arc.Open(ctx, dir, host, &arc.Options{Attempts: 2 * len(host.Workers), Seed: 1})
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer agent.Close()
 	fmt.Printf("%d programs mend files; nobody says which mends what. The gate is the parser.\n", len(programs))
-	tries, took, usage := []int{}, []time.Duration{}, (*reason.Usage)(nil)
-	for _, session := range []string{"1", "2"} {
-		fmt.Printf("\nSession %s\n", session)
-		began, sum := time.Now(), 0
-		names, _ := fs.Glob(broken, "testdata/"+session+"/*")
-		for _, name := range names {
-			content, _ := fs.ReadFile(broken, name)
-			f := file{path.Base(name), string(content)}
-			data, _ := json.Marshal(f)
-			flaw := check(ctx, f)
-			kind := filepath.Ext(f.Name) + places.ReplaceAllString(flaw.Error(), "")
-			r, err := agent.Run(ctx, arc.Objective{Text: "mend " + f.Name, Situation: kind, Data: data})
-			if err != nil {
-				log.Fatal(err)
-			}
-			fmt.Printf("  %-12s %-38.38s %-9s %-7s %d\n", f.Name, flaw, r.Status, mended[r.ID], r.Attempts)
-			sum, usage = sum+r.Attempts, usage.Add(r.Usage)
-		}
-		tries, took = append(tries, sum), append(took, time.Since(began).Round(10*time.Millisecond))
+	first, err := session(ctx, agent, "1", verbose)
+	if err != nil {
+		return err
 	}
-	fmt.Printf("\n%d attempts in %v, then %d in %v: %d attempts saved.\n", tries[0], took[0], tries[1], took[1], tries[0]-tries[1])
-	if usage != nil {
+	second, err := session(ctx, agent, "2", verbose)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%d attempts in %v, then %d in %v: %d attempts saved.\n", first.attempts, first.took,
+		second.attempts, second.took, first.attempts-second.attempts)
+	if usage := first.usage.Add(second.usage); usage != nil {
 		fmt.Printf("The model took %d tokens.\n", usage.Input+usage.Output)
 	}
 	fmt.Println("Next: examples/hello, a model with tools; examples/layer, memory in your loop.")
+	return nil
+}
+
+// total is what a session took.
+type total struct {
+	attempts int
+	took     time.Duration
+	usage    *reason.Usage // nil: no model was asked
+}
+
+// session has all files of a folder mended, one after the other.
+func session(ctx context.Context, agent *arc.Agent, number string, verbose bool) (sum total, err error) {
+	fmt.Printf("\nSession %s\n", number)
+	began := time.Now()
+	names, err := fs.Glob(broken, "testdata/"+number+"/*")
+	if err != nil {
+		return sum, err
+	}
+	for _, name := range names {
+		content, err := fs.ReadFile(broken, name)
+		if err != nil {
+			return sum, err
+		}
+		f := file{Name: path.Base(name), Content: string(content)}
+		flaw := check(ctx, f)
+		if flaw == nil {
+			return sum, fmt.Errorf("%s is not broken", name)
+		}
+		data, err := json.Marshal(f)
+		if err != nil {
+			return sum, err
+		}
+		// Cases are equal whose Situation is equal: the format, and the error without its places.
+		o := arc.Objective{ID: name, Text: "mend " + f.Name, Data: data}
+		o.Situation = filepath.Ext(f.Name) + places.ReplaceAllString(flaw.Error(), "")
+		by := "" // the worker that delivered
+		for e, err := range agent.Events(ctx, o) {
+			if err != nil {
+				return sum, err
+			}
+			if e.Kind == "delivered" && e.Name != "" {
+				by = e.Name
+			}
+			if verbose {
+				fmt.Printf("    %s %s %s\n", e.Kind, e.Name, e.Text)
+			}
+		}
+		r, err := agent.In("").Report(ctx, o.ID)
+		if err != nil {
+			return sum, err
+		}
+		fmt.Printf("  %-12s %-38.38s %-9s %-7s %d\n", f.Name, flaw, r.Status, by, r.Attempts)
+		sum.attempts, sum.usage = sum.attempts+r.Attempts, sum.usage.Add(r.Usage)
+	}
+	sum.took = time.Since(began).Round(10 * time.Millisecond)
+	return sum, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,11 +16,12 @@ import (
 // A model that refuses in words delivers nothing, though words are a CSV file.
 func TestModelThatRefuses(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"I cannot."},"finish_reason":"stop"}]}`)
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"role":"assistant","content":"I cannot."},`+
+			`"finish_reason":"stop"}]}`)
 	}))
 	defer s.Close()
 	t.Setenv("OPENAI_BASE_URL", s.URL)
-	out := run(t)
+	out := output(t)
 	require.NotContains(t, out, "delivered model")
 	require.NotContains(t, out, "blocked")
 }
@@ -31,7 +31,7 @@ func TestTwoSessions(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "OPENAI_BASE_URL"} {
 		t.Setenv(name, "")
 	}
-	out := run(t)
+	out := output(t)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	require.LessOrEqual(t, len(lines), 30)
 	for _, l := range lines {
@@ -45,15 +45,15 @@ func TestTwoSessions(t *testing.T) {
 	require.Less(t, 2*second, first)
 }
 
-// run returns what main prints.
-func run(t *testing.T) string {
+// output is what the program prints.
+func output(t *testing.T) string {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
-	stdout, args := os.Stdout, os.Args
-	os.Stdout, os.Args = w, args[:1]
-	flag.CommandLine = flag.NewFlagSet(args[0], flag.ExitOnError) // main defines its own
-	main()
-	os.Stdout, os.Args = stdout, args
+	stdout := os.Stdout
+	os.Stdout = w
+	err = run(t.Context(), false)
+	os.Stdout = stdout
+	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	out, err := io.ReadAll(r)
 	require.NoError(t, err)

@@ -1,4 +1,5 @@
-// Resume kills a process in the middle of a task, and lets the next one finish it. What was done is not done again.
+// Resume kills a process in the middle of a task, and lets the next one finish it. What was done is not done
+// again.
 //
 //	go run ./examples/resume
 package main

@@ -1,6 +1,6 @@
-// Route sends each ticket to one of three models, and learns which is worth its price for which kind of ticket. It
-// prints what that costs beside the best single model. The workload is simulated: what each model solves of each kind
-// is in a table that only the simulation reads.
+// Route sends each ticket to one of three models, and learns which is worth its price for which kind of
+// ticket. It prints what that costs beside the best single model. The workload is simulated: what each model
+// solves of each kind is in a table that only the simulation reads.
 //
 //	go run ./examples/route
 package main
@@ -78,17 +78,18 @@ func route(ctx context.Context, tickets []ticket) (sum total, err error) {
 		if err != nil {
 			return total{}, err
 		}
-		model := ranked[0]
-		s := rank.Sample{Run: fmt.Sprint("ticket/", i), Candidate: model.Name, Task: task, Outcome: rank.Failed}
-		s.CostUSD = &model.Price
-		reward := -model.Price / worth
+		model := ranked[0] // the best first
+		outcome, reward := rank.Failed, -model.Price/worth
 		if t.solved(model.Name) {
-			s.Outcome, reward = rank.Delivered, reward+1
+			outcome, reward = rank.Delivered, reward+1
 			sum.solved++
 		}
 		sum.usd += model.Price
-		s.Reward = &reward
-		if err := book.Observe(ctx, s); err != nil {
+		err = book.Observe(ctx, rank.Sample{
+			Run: fmt.Sprint("ticket/", i), Task: task, Candidate: model.Name,
+			Outcome: outcome, Reward: &reward, Usage: rank.Usage{CostUSD: &model.Price},
+		})
+		if err != nil {
 			return total{}, err
 		}
 	}
@@ -97,6 +98,10 @@ func route(ctx context.Context, tickets []ticket) (sum total, err error) {
 
 func main() {
 	tickets := workload(3000)
+	show := func(name string, t total) {
+		fmt.Printf("%-7s %4d of %d solved for $%6.2f, worth $%.2f in all\n",
+			name, t.solved, len(tickets), t.usd, t.net())
+	}
 	best, name := total{}, ""
 	for _, m := range models {
 		one := total{usd: m.Price * float64(len(tickets))}
@@ -105,7 +110,7 @@ func main() {
 				one.solved++
 			}
 		}
-		fmt.Printf("%-7s %4d of %d solved for $%6.2f, worth $%.2f in all\n", m.Name, one.solved, len(tickets), one.usd, one.net())
+		show(m.Name, one)
 		if one.net() > best.net() {
 			best, name = one, m.Name
 		}
@@ -114,7 +119,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("routed  %4d of %d solved for $%6.2f, worth $%.2f in all\n", routed.solved, len(tickets), routed.usd, routed.net())
-	fmt.Printf("saved against %s, the best single model: $%.2f of $%.2f, with %+d tickets solved; $%.2f in all\n",
-		name, best.usd-routed.usd, best.usd, routed.solved-best.solved, routed.net()-best.net())
+	show("routed", routed)
+	fmt.Printf("saved against %s, the best single model: $%.2f of $%.2f, with %+d tickets solved; "+
+		"$%.2f in all\n", name, best.usd-routed.usd, best.usd, routed.solved-best.solved, routed.net()-best.net())
 }

@@ -1,9 +1,10 @@
-// Skills writes what an agent has learned to do as SKILL.md files, and takes up what a person changes in them.
+// Skills writes what an agent has learned to do as SKILL.md files, and takes up what a person changes in
+// them.
 //
 //	go run ./examples/skills -dir skills
 //
-// Read the file, change a call or set retired: true, and run it again: a changed plan is suggested until it was
-// delivered twice, a retired one is left alone.
+// Read the file, change a call or set retired: true, and run it again: a changed plan is suggested until it
+// was delivered twice, a retired one is left alone.
 package main
 
 import (
@@ -43,7 +44,8 @@ func work(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		advice, err := layer.Before(ctx, learn.Case{Situation: "small refund", Text: "refund order " + order, Inputs: inputs})
+		c := learn.Case{Situation: "small refund", Text: "refund order " + order, Inputs: inputs}
+		advice, err := layer.Before(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -54,16 +56,18 @@ func work(ctx context.Context, dir string) error {
 		}
 		if plan == nil { // here a model would be asked
 			how = "by thinking, since " + advice.Why
+			mail := json.RawMessage(`{"template":"refunded","subject":"Refund of ` + order + `"}`)
 			plan = &reason.Plan{Calls: []reason.PlanCall{
-				{Name: "payments.refund", Inputs: json.RawMessage(`{"order":"` + order + `"}`)},
-				{Name: "mail.send", Inputs: json.RawMessage(`{"template":"refunded","subject":"Refund of ` + order + `"}`)},
+				{Name: "payments.refund", Inputs: inputs}, {Name: "mail.send", Inputs: mail},
 			}}
 		}
 		for _, c := range plan.Calls {
 			fmt.Printf("%s: %s %s\n", order, c.Name, c.Inputs)
 		}
 		fmt.Printf("%s: done %s\n", order, how)
-		if _, err := layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Plan: plan}); err != nil {
+		// Here the calls would be made, and checked: only what a check has passed becomes a plan.
+		_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Plan: plan})
+		if err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
-// Warnings shows that a mistake is made once: what the gate refused is told where it would be made again, also a
-// year later.
+// Warnings shows that a mistake is made once: what the gate refused is told where it would be made again,
+// also a year later.
 //
 //	go run ./examples/warnings
 package main
@@ -52,9 +52,10 @@ func main() {
 	defer agent.Close()
 	for _, order := range []string{"A-7471", "B-0093", "C-5518"} {
 		inputs, _ := json.Marshal(map[string]string{"order": order})
-		r, err := agent.Run(ctx, arc.Objective{Text: "Answer the complaint.", Situation: "complaint", Inputs: inputs})
+		o := arc.Objective{Text: "Answer the complaint.", Situation: "complaint", Inputs: inputs}
+		r, err := agent.Run(ctx, o)
 		check(err)
-		fmt.Printf("%s  %d attempts: %s\n", now.Format(time.DateOnly), r.Attempts, r.Text)
+		fmt.Printf("%s  attempts %d: %s\n", now.Format(time.DateOnly), r.Attempts, r.Text)
 		now = now.AddDate(0, 6, 0)
 	}
 }
