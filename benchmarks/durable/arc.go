@@ -13,8 +13,8 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// arcSystem is an Agent with 100 memories. Nobody judges what it delivers provisionally, so no plan fires, and the
-// reasoner decides in each turn.
+// arcSystem is an Agent with 100 memories. Nobody judges what it delivers provisionally, so no plan fires,
+// and the reasoner decides in each turn.
 type arcSystem struct {
 	agent *arc.Agent
 	st    *counting
@@ -45,9 +45,10 @@ func openArc(ctx context.Context, dir string) (system, error) {
 	counted := &counting{Store: st}
 	a, err := arc.New(ctx, counted, arc.Host{
 		Reasoner: decider{},
-		Workers: []act.Worker{{Name: "look", Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
-			return &act.Result{Text: answer}, nil
-		})}},
+		Workers: []act.Worker{{Name: "look",
+			Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+				return &act.Result{Text: answer}, nil
+			})}},
 		Gates: []act.Gate{act.GateFunc(func(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error) {
 			return act.Verdict{Pass: r.Text == answer, Complaint: "it is another"}, nil
 		})},
@@ -59,7 +60,8 @@ func openArc(ctx context.Context, dir string) (system, error) {
 	var drafts []memory.Draft
 	for n := range 100 {
 		drafts = append(drafts, memory.Draft{
-			Kind: memory.Pattern, Trigger: fmt.Sprint("the build fails in module m", n), Content: fmt.Sprint("look at part p", n),
+			Kind: memory.Pattern, Trigger: fmt.Sprint("the build fails in module m", n),
+			Content: fmt.Sprint("look at part p", n),
 		})
 	}
 	if err == nil {

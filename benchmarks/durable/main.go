@@ -1,10 +1,12 @@
-// Command durable measures what a durable turn costs: a decision, a call and its check, each kept before the next one
-// begins. arc on Badger stands beside DBOS on SQLite with synchronous=FULL, so that both survive a power cut.
+// Command durable measures what a durable turn costs: a decision, a call and its check, each kept before the
+// next one begins. arc on Badger stands beside DBOS on SQLite with synchronous=FULL, so that both survive a
+// power cut.
 //
 //	GOWORK=off go run . [-rounds 5] [-dir DIR]
 //
-// Rounds run the systems in turn at 1, 8 and 64 turns at once, each in a directory of its own below DIR ("": that for
-// temporary files, which must be on a disk). It prints medians of microseconds of wall time a turn, and the ratio.
+// Rounds run the systems in turn at 1, 8 and 64 turns at once, each in a directory of its own below DIR ("":
+// that for temporary files, which must be on a disk). It prints medians of microseconds of wall time a turn,
+// and the ratio.
 package main
 
 import (

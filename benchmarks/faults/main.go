@@ -1,11 +1,12 @@
-// Command faults runs the tests that break machines under arc, as often as it is told, and sums up what came of it:
-// kills, power cuts, full disks, missing descriptors and inodes, damaged files, outages.
+// Command faults runs the tests that break machines under arc, as often as it is told, and sums up what came
+// of it: kills, power cuts, full disks, missing descriptors and inodes, damaged files, outages.
 //
 //	GOWORK=off go run . [-rounds 10] [-only REGEXP]
 //
-// Each round is of another seed. The tests themselves say what must hold: nothing acknowledged is missing, damage is
-// told, no finished step is made again, nothing is paid twice. Some need Linux and the right to mount a tmpfs, one
-// PostgreSQL; what was skipped is said. A test that fails is printed whole, and the command fails.
+// Each round is of another seed. The tests themselves say what must hold: nothing acknowledged is missing,
+// damage is told, no finished step is made again, nothing is paid twice. Some need Linux and the right to
+// mount a tmpfs, one PostgreSQL; what was skipped is said. A test that fails is printed whole, and the
+// command fails.
 package main
 
 import (

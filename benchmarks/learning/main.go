@@ -2,14 +2,17 @@
 //
 //	GOWORK=off go run . [-seeds 12] DIR
 //
-// DIR has repeats-dev.jsonl, of requests that come again and of others that look like them, and repair-dev.tar.gz, Go
-// packages that are broken in one place each. Three tables:
+// DIR has repeats-dev.jsonl, of requests that come again and of others that look like them, and
+// repair-dev.tar.gz, Go packages that are broken in one place each. Three tables:
 //
-//   - repeats: how often the plan of two or four deliveries fires for another case of its shape, and for a trap;
-//   - rounds: a hundred rounds with a library of plans that grows by one kind a round. The model is wrong in a fifth of
-//     the cases, and the gate sees half of that; after fifty rounds 25 kinds want another plan, and their gates say so;
-//   - repair: ten programs that each mend one kind of break; the gate builds, vets and tests. The second session has the
-//     packages of the first again. Without memory each package meets an Agent that knows nothing.
+//   - repeats: how often the plan of two or four deliveries fires for another case of its shape, and for a
+//     trap;
+//   - rounds: a hundred rounds with a library of plans that grows by one kind a round. The model is wrong in
+//     a fifth of the cases, and the gate sees half of that; after fifty rounds 25 kinds want another plan,
+//     and their gates say so;
+//   - repair: ten programs that each mend one kind of break; the gate builds, vets and tests. The second
+//     session has the packages of the first again. Without memory each package meets an Agent that knows
+//     nothing.
 package main
 
 import (

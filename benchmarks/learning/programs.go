@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// programs are the workers: each mends one kind of break in a file, by what build, vet or tests say, and returns the
-// file as it is where it sees nothing to mend.
+// programs are the workers: each mends one kind of break in a file, by what build, vet or tests say, and
+// returns the file as it is where it sees nothing to mend.
 var programs = map[string]func(text, says string) string{
 	"imports": func(text, says string) string {
-		m := regexp.MustCompile(`undefined: (errors|fmt|maps|math|slices|sort|strconv|strings|sync|time|unicode)\b`).FindStringSubmatch(says)
+		m := find(says, `undefined: (errors|fmt|maps|math|slices|sort|strconv|strings|sync|time|unicode)\b`)
 		if m == nil {
 			return text
 		}
 		return regexp.MustCompile(`(?m)^package \w+$`).ReplaceAllString(text, "$0\n\nimport \""+m[1]+"\"")
 	},
 	"spelling": func(text, says string) string {
-		m := regexp.MustCompile(`undefined: (\w+)`).FindStringSubmatch(says)
+		m := find(says, `undefined: (\w+)`)
 		if m == nil {
 			return text
 		}
@@ -37,21 +37,23 @@ var programs = map[string]func(text, says string) string{
 		return regexp.MustCompile(`\b`+m[1]+`\b`).ReplaceAllString(text, near)
 	},
 	"unused": func(text, says string) string {
-		m := regexp.MustCompile(`\.go:(\d+):\d+: declared and not used: (\w+)`).FindStringSubmatch(says)
+		m := find(says, `\.go:(\d+):\d+: declared and not used: (\w+)`)
 		return onLine(text, m, func(line string) string { return strings.Replace(line, m[2], "_", 1) })
 	},
 	"results": func(text, says string) string {
-		m := regexp.MustCompile(`\.go:(\d+):\d+: assignment mismatch: 1 variable but \S+ returns 2 values`).FindStringSubmatch(says)
+		m := find(says, `\.go:(\d+):\d+: assignment mismatch: 1 variable but \S+ returns 2 values`)
 		return onLine(text, m, func(line string) string {
 			return regexp.MustCompile(`^(\s*)(\w+) := (.*)$`).ReplaceAllString(line,
 				"$1$2, err := $3\n${1}if err != nil {\n$1\treturn "+zeros(text, m[1])+"err\n$1}")
 		})
 	},
 	"conversions": func(text, says string) string {
-		if m := regexp.MustCompile(`\.go:(\d+):\d+: cannot use (.+?) \(.* as (\w+) value`).FindStringSubmatch(says); m != nil {
-			return onLine(text, m, func(line string) string { return strings.Replace(line, m[2], m[3]+"("+m[2]+")", 1) })
+		if m := find(says, `\.go:(\d+):\d+: cannot use (.+?) \(.* as (\w+) value`); m != nil {
+			return onLine(text, m, func(line string) string {
+				return strings.Replace(line, m[2], m[3]+"("+m[2]+")", 1)
+			})
 		}
-		m := regexp.MustCompile(`\.go:(\d+):\d+: invalid operation: .*\(mismatched types (\w+) and \S+\)`).FindStringSubmatch(says)
+		m := find(says, `\.go:(\d+):\d+: invalid operation: .*\(mismatched types (\w+) and \S+\)`)
 		return onLine(text, m, func(line string) string {
 			at := regexp.MustCompile(` [-+*/]=? `).FindStringIndex(line)
 			if at == nil {
@@ -61,7 +63,7 @@ var programs = map[string]func(text, says string) string{
 		})
 	},
 	"verbs": func(text, says string) string {
-		m := regexp.MustCompile(`\.go:(\d+):\d+: \S+ format (%\w) has arg \S+ of wrong type`).FindStringSubmatch(says)
+		m := find(says, `\.go:(\d+):\d+: \S+ format (%\w) has arg \S+ of wrong type`)
 		return onLine(text, m, func(line string) string { return strings.Replace(line, m[2], "%v", 1) })
 	},
 	"maps": func(text, says string) string {
@@ -71,12 +73,13 @@ var programs = map[string]func(text, says string) string{
 		text = regexp.MustCompile(`(?m)^(\s+)var (\w+) (map\[.*)$`).ReplaceAllString(text, "$1$2 := make($3)")
 		for _, s := range regexp.MustCompile(`(?s)type (\w+) struct \{(.*?)\n\}`).FindAllStringSubmatch(text, -1) {
 			for _, field := range regexp.MustCompile(`(?m)^\s+(\w+)\s+(map\[\S+)`).FindAllStringSubmatch(s[2], -1) {
-				text = regexp.MustCompile(`[^\]\w]`+s[1]+`\{[^{}]*\}`).ReplaceAllStringFunc(text, func(literal string) string {
-					if strings.Contains(literal, field[1]+":") {
-						return literal
-					}
-					return strings.Replace(literal, "{", "{"+field[1]+": make("+field[2]+"), ", 1)
-				})
+				text = regexp.MustCompile(`[^\]\w]`+s[1]+`\{[^{}]*\}`).ReplaceAllStringFunc(text,
+					func(literal string) string {
+						if strings.Contains(literal, field[1]+":") {
+							return literal
+						}
+						return strings.Replace(literal, "{", "{"+field[1]+": make("+field[2]+"), ", 1)
+					})
 			}
 		}
 		return text
@@ -94,11 +97,16 @@ var programs = map[string]func(text, says string) string{
 		return regexp.MustCompile(`err == nil( \{\n\s*return .*\berr\b)`).ReplaceAllString(text, "err != nil$1")
 	},
 	"locks": func(text, says string) string {
-		m := regexp.MustCompile(`\.go:(\d+):\d+: \w+ passes lock by value`).FindStringSubmatch(says)
+		m := find(says, `\.go:(\d+):\d+: \w+ passes lock by value`)
 		return onLine(text, m, func(line string) string {
 			return regexp.MustCompile(`^func \((\w+) (\w+)\)`).ReplaceAllString(line, "func ($1 *$2)")
 		})
 	},
+}
+
+// find returns a match and its groups; nil: there is none.
+func find(says, expression string) []string {
+	return regexp.MustCompile(expression).FindStringSubmatch(says)
 }
 
 // onLine changes the line whose number is the first group of a match, if there is one.

@@ -34,8 +34,8 @@ type broken struct {
 	Says    string            `json:"says"` // what build, vet or tests say of it
 }
 
-// repair has the packages mended in two sessions, each of which has all of them. The figures are means of runs by
-// several seeds.
+// repair has the packages mended in two sessions, each of which has all of them. The figures are means of
+// runs by several seeds.
 func repair(dir string) error {
 	set, err := packages(filepath.Join(dir, "repair-dev.tar.gz"))
 	if err != nil {
@@ -80,25 +80,26 @@ func repair(dir string) error {
 				of.plain++
 			}
 			if with.Status == arc.Delivered && without.Status == arc.Delivered {
-				of.attempts, of.plainAttempts = of.attempts+float64(with.Attempts), of.plainAttempts+float64(without.Attempts)
+				of.attempts += float64(with.Attempts)
+				of.plainAttempts += float64(without.Attempts)
 			}
 		}
 		if err := knows.Close(); err != nil {
 			return err
 		}
 	}
-	fmt.Println("| session | packages | a program claims | mended | without memory | attempts at these | without |\n" +
-		"|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| session | packages | a program claims | mended | without memory " +
+		"| attempts at these | without |\n|--:|--:|--:|--:|--:|--:|--:|")
 	for i, s := range sum {
-		fmt.Printf("| %d | %.0f | %.0f | %.1f | %.1f | %.0f | %.0f |\n", i+1, s.packages/seeds, s.claimed/seeds, s.mended/seeds, s.plain/seeds,
-			s.attempts/seeds, s.plainAttempts/seeds)
+		fmt.Printf("| %d | %.0f | %.0f | %.1f | %.1f | %.0f | %.0f |\n", i+1, s.packages/seeds, s.claimed/seeds,
+			s.mended/seeds, s.plain/seeds, s.attempts/seeds, s.plainAttempts/seeds)
 	}
 	return nil
 }
 
 // mender is an Agent with a worker for each program.
 func mender(seed uint64) (*arc.Agent, error) {
-	h := arc.Host{Gates: []act.Gate{act.GateFunc(func(ctx context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
+	verify := func(ctx context.Context, c *act.Call, r *act.Result) (act.Verdict, error) {
 		var p broken
 		if err := json.Unmarshal(c.Data, &p); err != nil {
 			return act.Verdict{}, err
@@ -109,18 +110,21 @@ func mender(seed uint64) (*arc.Agent, error) {
 		p.Files[p.File] = r.Text
 		says, err := check(ctx, p)
 		return act.Verdict{Pass: says == "", Complaint: says}, err
-	})}}
+	}
+	h := arc.Host{Gates: []act.Gate{act.GateFunc(verify)}}
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
 		fix := programs[name]
-		h.Workers = append(h.Workers, act.Worker{Name: name, Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+		execute := func(_ context.Context, c *act.Call) (*act.Result, error) {
 			var p broken
 			if err := json.Unmarshal(c.Data, &p); err != nil {
 				return nil, err
 			}
 			return &act.Result{Text: fix(p.Files[p.File], p.Says)}, nil
-		})})
+		}
+		h.Workers = append(h.Workers, act.Worker{Name: name, Executor: act.ExecutorFunc(execute)})
 	}
-	return arc.New(context.Background(), store.NewMem(), h, &arc.Options{Attempts: 2 * len(programs), Replans: -1, Seed: seed})
+	o := &arc.Options{Attempts: 2 * len(programs), Replans: -1, Seed: seed}
+	return arc.New(context.Background(), store.NewMem(), h, o)
 }
 
 func mend(ctx context.Context, a *arc.Agent, p broken) (*arc.Report, error) {
@@ -155,7 +159,8 @@ func check(ctx context.Context, p broken) (says string, err error) {
 			return "", err
 		}
 	}
-	for _, args := range [][]string{{"build", "./..."}, {"vet", "./..."}, {"test", "-vet=off", "-timeout=20s", "./..."}} {
+	for _, args := range [][]string{{"build", "./..."}, {"vet", "./..."},
+		{"test", "-vet=off", "-timeout=20s", "./..."}} {
 		ctx, stop := context.WithTimeout(ctx, time.Minute)
 		cmd := exec.CommandContext(ctx, "go", args...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=off")

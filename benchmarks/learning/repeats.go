@@ -52,7 +52,8 @@ func repeats(dir string) error {
 		}
 		shapes = append(shapes, s)
 	}
-	fmt.Println("| deliveries | repeats | fire | wrongly | right plan suggested first | traps | fire |\n|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| deliveries | repeats | fire | wrongly | right plan suggested first | traps | fire |\n" +
+		"|--:|--:|--:|--:|--:|--:|--:|")
 	for _, n := range []int{2, 4} {
 		var tried, fired, wrong, first, traps, trapped int
 		for i := 2; i < 5; i++ { // the instance that is tried; all shapes are in one memory
@@ -86,7 +87,8 @@ func repeats(dir string) error {
 					first++
 				}
 				for _, trap := range s.Never {
-					a, err := l.Before(context.Background(), learn.Case{Situation: s.Situation, Text: trap.Text, Inputs: trap.Inputs})
+					a, err := l.Before(context.Background(), learn.Case{Situation: s.Situation, Text: trap.Text,
+						Inputs: trap.Inputs})
 					if err != nil {
 						return err
 					}
@@ -126,7 +128,8 @@ func same(a, b *reason.Plan) bool {
 	}
 	for i := range a.Calls {
 		var x, y any
-		if json.Unmarshal(a.Calls[i].Inputs, &x) != nil || json.Unmarshal(b.Calls[i].Inputs, &y) != nil || !reflect.DeepEqual(x, y) {
+		if json.Unmarshal(a.Calls[i].Inputs, &x) != nil || json.Unmarshal(b.Calls[i].Inputs, &y) != nil ||
+			!reflect.DeepEqual(x, y) {
 			return false
 		}
 	}

@@ -36,7 +36,8 @@ func (r request) kase() learn.Case {
 // plan is the right one, or the model's wrong one.
 func (r request) plan(wrong bool) *reason.Plan {
 	inputs := json.RawMessage(fmt.Sprintf(`{"order":"o%d"}`, r.order))
-	p := &reason.Plan{Calls: []reason.PlanCall{{Name: "find", Inputs: inputs}, {Name: fmt.Sprintf("act%d", r.kind), Inputs: inputs}}}
+	p := &reason.Plan{Calls: []reason.PlanCall{{Name: "find", Inputs: inputs},
+		{Name: fmt.Sprintf("act%d", r.kind), Inputs: inputs}}}
 	if r.moved {
 		p.Calls[1].Name = "new" + p.Calls[1].Name
 	}
@@ -61,13 +62,14 @@ func rounds(seeds int) error {
 			return err
 		}
 	}
-	fmt.Println("| rounds | kinds | right | without memory | model calls a request | without | fired | of these refused | µs a Before |\n" +
-		"|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| rounds | kinds | right | without memory | model calls a request | without " +
+		"| fired | of these refused | µs a Before |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for i, q := range qs {
 		n := float64(q.requests)
-		fmt.Printf("| %d–%d | %d | %.1f %% | %.1f %% | %.2f | %.2f | %.1f %% | %.1f %% | %.0f |\n", 25*i+1, 25*i+25, q.library, 100*float64(q.right)/n,
-			100*float64(q.plainRight)/n, float64(q.asked)/n, float64(q.plainAsked)/n, 100*float64(q.fired)/n, 100*float64(q.stale)/float64(q.fired),
-			float64(q.advising.Microseconds())/n)
+		fmt.Printf("| %d–%d | %d | %.1f %% | %.1f %% | %.2f | %.2f | %.1f %% | %.1f %% | %.0f |\n",
+			25*i+1, 25*i+25, q.library, 100*float64(q.right)/n, 100*float64(q.plainRight)/n,
+			float64(q.asked)/n, float64(q.plainAsked)/n, 100*float64(q.fired)/n,
+			100*float64(q.stale)/float64(q.fired), float64(q.advising.Microseconds())/n)
 	}
 	fmt.Println()
 	return nil

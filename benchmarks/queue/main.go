@@ -1,11 +1,11 @@
-// Command queue measures how many jobs a second a process works off a queue in PostgreSQL: arc's beside river's, with
-// 64 workers and a handler that does nothing, each system as its documentation sets it up.
+// Command queue measures how many jobs a second a process works off a queue in PostgreSQL: arc's beside
+// river's, with 64 workers and a handler that does nothing, each system as its documentation sets it up.
 //
 //	GOWORK=off go run . [-rounds 3] [-jobs 3000] CONNINFO
 //
-// All jobs are there before the clock starts; it stops when the last handler was called. It prints the median of the
-// rounds, the systems in turn. Both may keep the end of the last jobs a little later. CONNINFO is a connection string,
-// such as postgres://user@localhost/db; what was made there is dropped.
+// All jobs are there before the clock starts; it stops when the last handler was called. It prints the median
+// of the rounds, the systems in turn. Both may keep the end of the last jobs a little later. CONNINFO is a
+// connection string, such as postgres://user@localhost/db; what was made there is dropped.
 package main
 
 import (
@@ -34,7 +34,9 @@ const (
 )
 
 // prepare adds n jobs, and returns what works them off and calls done for each.
-type prepare func(ctx context.Context, conninfo string, n int, done func()) (work func(context.Context) error, err error)
+type prepare func(
+	ctx context.Context, conninfo string, n int, done func(),
+) (work func(context.Context) error, err error)
 
 var systems = []struct {
 	name string
@@ -122,7 +124,9 @@ type job struct{}
 
 func (job) Kind() string { return "job" }
 
-func riverQueue(ctx context.Context, conninfo string, n int, done func()) (func(context.Context) error, error) {
+func riverQueue(
+	ctx context.Context, conninfo string, n int, done func(),
+) (func(context.Context) error, error) {
 	pool, err := pgxpool.New(ctx, conninfo)
 	if err != nil {
 		return nil, err

@@ -1,14 +1,16 @@
-// Command recall measures how often a question about a long conversation finds the turns that answer it, by words
-// alone: arc's memory beside bleve and chromem-go.
+// Command recall measures how often a question about a long conversation finds the turns that answer it, by
+// words alone: arc's memory beside bleve and chromem-go.
 //
 //	GOWORK=off go run . [-rounds 3] FILE...
 //
-// A FILE is a set in LoCoMo's form, such as locomo10.json of snap-research/locomo, or the chats of REALTALK in that
-// form; .gz is unpacked. Each conversation is an index of its own. The figures are means over the questions that name
-// their evidence: the share of it among the first 1 and 10 hits. Times are medians of the rounds, the systems in turn.
+// A FILE is a set in LoCoMo's form, such as locomo10.json of snap-research/locomo, or the chats of REALTALK
+// in that form; .gz is unpacked. Each conversation is an index of its own. The figures are means over the
+// questions that name their evidence: the share of it among the first 1 and 10 hits. Times are medians of the
+// rounds, the systems in turn.
 //
-// bleve indexes with its English analyzer, which stems. chromem-go finds by vectors and is given a vector of hashed
-// words, since no embedding model is asked here: what it finds says how far vectors without a model get, and no more.
+// bleve indexes with its English analyzer, which stems. chromem-go finds by vectors and is given a vector of
+// hashed words, since no embedding model is asked here: what it finds says how far vectors without a model
+// get, and no more.
 package main
 
 import (
@@ -61,7 +63,8 @@ func main() {
 	if flag.NArg() == 0 {
 		log.Fatal("no FILE: see go doc")
 	}
-	fmt.Println("| set | questions | system | R@1 | R@10 | µs a question | µs a turn added |\n|---|--:|---|--:|--:|--:|--:|")
+	fmt.Println("| set | questions | system | R@1 | R@10 | µs a question | µs a turn added |\n" +
+		"|---|--:|---|--:|--:|--:|--:|")
 	for _, path := range flag.Args() {
 		cs, err := read(path)
 		if err != nil {
@@ -97,7 +100,9 @@ type figure struct {
 	at1, at10, ask, add float64
 }
 
-func measure(ctx context.Context, open func(context.Context) (system, error), cs []conversation) (f figure, err error) {
+func measure(
+	ctx context.Context, open func(context.Context) (system, error), cs []conversation,
+) (f figure, err error) {
 	var asked, added time.Duration
 	turns := 0
 	for _, c := range cs {

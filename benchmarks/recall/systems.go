@@ -31,7 +31,8 @@ func openArc(ctx context.Context) (system, error) {
 func (a *arc) add(ctx context.Context, turns []turn) error {
 	drafts := make([]memory.Draft, len(turns))
 	for i, t := range turns {
-		drafts[i] = memory.Draft{Kind: memory.Episode, Actor: t.speaker, Thread: t.session, At: t.at, Content: t.text, Key: t.id}
+		drafts[i] = memory.Draft{Kind: memory.Episode, Actor: t.speaker, Thread: t.session, At: t.at,
+			Content: t.text, Key: t.id}
 	}
 	for len(drafts) > 0 {
 		n := min(100, len(drafts))

@@ -2,12 +2,14 @@
 //
 //	go run ./benchmarks/run -data DIR [-keep DIR] [-only REGEXP]
 //
-// The page is page.md with each command's figures below it. A block of code whose first line begins with "run" names a
-// folder and has one command; the command stays, and what it printed follows: the rows of tables with "table", else the
-// lines that "lines" matches. "chart=NAME column=N" makes docs/NAME.svg of a table's column N, by the columns before it.
+// The page is page.md with each command's figures below it. A block of code whose first line begins with
+// "run" names a folder and has one command; the command stays, and what it printed follows: the rows of
+// tables with "table", else the lines that "lines" matches. "chart=NAME column=N" makes docs/NAME.svg of a
+// table's column N, by the columns before it.
 //
-// -data is the directory with the recorded sets ($DATA in commands). With -keep, what commands print is kept there, and
-// those are not run again that -only does not match; so that a part can be measured anew. A command that fails ends it.
+// -data is the directory with the recorded sets ($DATA in commands). With -keep, what commands print is kept
+// there, and those are not run again that -only does not match; so that a part can be measured anew. A
+// command that fails ends it.
 package main
 
 import (
@@ -35,7 +37,8 @@ var (
 
 func main() {
 	log.SetFlags(0)
-	data, keep := flag.String("data", "", "directory with the recorded sets"), flag.String("keep", "", "directory for what commands print")
+	data := flag.String("data", "", "directory with the recorded sets")
+	keep := flag.String("keep", "", "directory for what commands print")
 	only := flag.String("only", "", "run commands that match; with -keep")
 	flag.Parse()
 	if *data == "" {
@@ -85,11 +88,12 @@ func (r *runner) section(head, command string) (string, error) {
 	var kept []string
 	for line := range strings.Lines(printed) {
 		line = columns.ReplaceAllString(place.ReplaceAllString(strings.TrimRight(line, "\n"), ""), "  ")
+		wanted := strings.HasPrefix(line, "|") || // and an empty line, so that tables stay apart
+			line == "" && len(kept) > 0 && kept[len(kept)-1] != ""
 		if o["lines"] != "" {
-			if lines.MatchString(line) {
-				kept = append(kept, line)
-			}
-		} else if strings.HasPrefix(line, "|") || line == "" && len(kept) > 0 && kept[len(kept)-1] != "" { // tables stay apart
+			wanted = lines.MatchString(line)
+		}
+		if wanted {
 			kept = append(kept, line)
 		}
 	}

@@ -1,13 +1,13 @@
-// Command soak runs a service for hours and watches whether it stays as small as it is: an Agent on Badger with a model
-// that calls tools, jobs, memory, approvals and outages, for two tenants of five users each.
+// Command soak runs a service for hours and watches whether it stays as small as it is: an Agent on Badger
+// with a model that calls tools, jobs, memory, approvals and outages, for two tenants of five users each.
 //
 //	GOWORK=off go run . [-minutes 120] [-rate 20] [-dir DIR]
 //
-// The Agent's clock runs so fast that the whole is a year: after a quarter of the time the first runs are older than
-// Options.Retention, and from then on heap, goroutines, runs and memories are to stay what they are. The disk goes up
-// and down: a store is rewritten when 512 MiB were added, and as much as is live. It prints a row every twentieth of the
-// time, and fails where the last quarter is more than a fourth above the second one, where the disk is over its bound,
-// or where a run came out wrong.
+// The Agent's clock runs so fast that the whole is a year: after a quarter of the time the first runs are
+// older than Options.Retention, and from then on heap, goroutines, runs and memories are to stay what they
+// are. The disk goes up and down: a store is rewritten when 512 MiB were added, and as much as is live. It
+// prints a row every twentieth of the time, and fails where the last quarter is more than a fourth above the
+// second one, where the disk is over its bound, or where a run came out wrong.
 package main
 
 import (
@@ -70,9 +70,10 @@ func run(length time.Duration, rate float64, dir string) error {
 		return began.Add(time.Duration(float64(time.Since(began)) / float64(length) * float64(year)))
 	}
 	s := &service{begun: began, length: length, dir: dir, queues: map[string]*queue.Queue{}}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	s.agent, err = arc.New(ctx, st, s.host(), &arc.Options{
 		Patience: 10 * 24 * time.Hour, // an hour of a year in two hours is less than a second
-		Now:      clock, Seed: 1, Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Now:      clock, Seed: 1, Logger: log,
 	})
 	if err != nil {
 		return err
@@ -88,7 +89,8 @@ func run(length time.Duration, rate float64, dir string) error {
 	}
 	go s.add(ctx, time.Duration(float64(time.Second)/rate))
 	go s.maintain(ctx, length/360)
-	fmt.Println("| minute | runs made | kept | memories | heap MB | goroutines | disk MB | wrong |\n|--:|--:|--:|--:|--:|--:|--:|--:|")
+	fmt.Println("| minute | runs made | kept | memories | heap MB | goroutines | disk MB | wrong |\n" +
+		"|--:|--:|--:|--:|--:|--:|--:|--:|")
 	const rows = 20
 	tick := time.NewTicker(length / rows)
 	defer tick.Stop()
@@ -149,9 +151,11 @@ func (s *service) host() arc.Host {
 		usage := &reason.Usage{Input: 500, Output: 20}
 		last := r.Messages[len(r.Messages)-1]
 		if last.Role == reason.ToolRole {
-			told := slices.ContainsFunc(r.Messages, func(m reason.Message) bool { return strings.Contains(m.Text, complaint) })
+			told := slices.ContainsFunc(r.Messages,
+				func(m reason.Message) bool { return strings.Contains(m.Text, complaint) })
 			if n%53 == 0 && !told { // twice would block the run
-				return &reason.Response{Text: "I do not know.", Stop: reason.StopEnd, Usage: usage}, nil // the gate refuses it
+				// The gate refuses this answer.
+				return &reason.Response{Text: "I do not know.", Stop: reason.StopEnd, Usage: usage}, nil
 			}
 			return &reason.Response{Text: "Done: " + last.Text, Stop: reason.StopEnd, Usage: usage}, nil
 		}
@@ -160,7 +164,8 @@ func (s *service) host() arc.Host {
 			name = "refund"
 		}
 		inputs, _ := json.Marshal(order{fmt.Sprint("A-", n%500)})
-		return &reason.Response{Calls: []reason.ToolCall{{ID: fmt.Sprint(n), Name: name, Inputs: inputs}}, Stop: reason.StopTools, Usage: usage}, nil
+		return &reason.Response{Calls: []reason.ToolCall{{ID: fmt.Sprint(n), Name: name, Inputs: inputs}},
+			Stop: reason.StopTools, Usage: usage}, nil
 	})
 	gate := act.GateFunc(func(_ context.Context, _ *act.Call, r *act.Result) (act.Verdict, error) {
 		if r.Text == "I do not know." {
@@ -169,15 +174,16 @@ func (s *service) host() arc.Host {
 		return act.Verdict{Pass: true}, nil
 	})
 	return arc.Host{
-		Workers: []act.Worker{{Name: "support", Executor: tools.New(model, nil, lookup, refund), Gates: []act.Gate{gate}}},
+		Workers: []act.Worker{{Name: "support", Executor: tools.New(model, nil, lookup, refund),
+			Gates: []act.Gate{gate}}},
 		Approver: func(_ context.Context, a act.Approval) (act.Ruling, error) {
 			return act.Ruling{Allow: len(a.Inputs)%2 == 0, By: "somebody"}, nil
 		},
 	}
 }
 
-// add puts jobs in: half of equal words with another order, half of words of their own. With each tenth a fact about the
-// user is remembered, one of eighteen.
+// add puts jobs in: half of equal words with another order, half of words of their own. With each tenth a
+// fact about the user is remembered, one of eighteen.
 func (s *service) add(ctx context.Context, every time.Duration) {
 	tick, rng := time.NewTicker(every), rand.New(rand.NewPCG(1, 1))
 	defer tick.Stop()
@@ -189,13 +195,17 @@ func (s *service) add(ctx context.Context, every time.Duration) {
 		}
 		tenant := tenants[n%len(tenants)]
 		scope := memory.Scope(fmt.Sprint(tenant, "/user", rng.IntN(5)))
-		d := queue.Draft{Scope: scope, Subject: "where is the order?", Input: json.RawMessage(fmt.Sprintf(`{"id":"A-%d"}`, rng.IntN(500)))}
+		d := queue.Draft{Scope: scope, Subject: "where is the order?",
+			Input: json.RawMessage(fmt.Sprintf(`{"id":"A-%d"}`, rng.IntN(500)))}
 		if n%2 == 1 {
-			d.Subject, d.Input = fmt.Sprintf("ticket %d: the %s lamp of order A-%d is %s", n, pick(rng, colours), rng.IntN(500), pick(rng, flaws)), nil
+			d.Subject = fmt.Sprintf("ticket %d: the %s lamp of order A-%d is %s",
+				n, pick(rng, colours), rng.IntN(500), pick(rng, flaws))
+			d.Input = nil
 		}
 		_, _, err := s.queues[tenant].Add(ctx, d)
 		if err == nil && n%10 == 0 {
-			err = s.remember(ctx, scope, fmt.Sprintf("the customer likes %s lamps for room %d", pick(rng, colours), 1+rng.IntN(3)))
+			err = s.remember(ctx, scope,
+				fmt.Sprintf("the customer likes %s lamps for room %d", pick(rng, colours), 1+rng.IntN(3)))
 		}
 		if err != nil && ctx.Err() == nil {
 			s.fault("add", err)
@@ -300,11 +310,12 @@ func (s *service) sample() error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	row := []float64{
-		float64(runs), float64(memories), float64(m.HeapAlloc) / 1e6, float64(runtime.NumGoroutine()), float64(disk) / 1e6,
+		float64(runs), float64(memories), float64(m.HeapAlloc) / 1e6, float64(runtime.NumGoroutine()),
+		float64(disk) / 1e6,
 	}
 	s.samples = append(s.samples, row)
-	fmt.Printf("| %.1f | %d | %.0f | %.0f | %.1f | %.0f | %.0f | %d |\n", time.Since(s.begun).Minutes(), s.made.Load(),
-		row[0], row[1], row[2], row[3], row[4], s.wrong.Load())
+	fmt.Printf("| %.1f | %d | %.0f | %.0f | %.1f | %.0f | %.0f | %d |\n", time.Since(s.begun).Minutes(),
+		s.made.Load(), row[0], row[1], row[2], row[3], row[4], s.wrong.Load())
 	return nil
 }
 

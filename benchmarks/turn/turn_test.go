@@ -24,9 +24,9 @@ import (
 
 const question, answer = "why does the build fail?", "an unused import"
 
-// BenchmarkTurn makes turns of one decision, one call and its check. eino's has a model that asks for a tool, and reads
-// its answer. In arc it is persisted step by step, with recall from 100 memories: "asked" has a new case each time, so
-// that the reasoner decides; "fired" the same case, which a learned plan delivers.
+// BenchmarkTurn makes turns of one decision, one call and its check. eino's has a model that asks for a tool,
+// and reads its answer. In arc it is persisted step by step, with recall from 100 memories: "asked" has a new
+// case each time, so that the reasoner decides; "fired" the same case, which a learned plan delivers.
 func BenchmarkTurn(b *testing.B) {
 	b.Run("eino", func(b *testing.B) {
 		agent, err := react.NewAgent(b.Context(), &react.AgentConfig{
@@ -84,9 +84,10 @@ func agent(b *testing.B, st *counting) *arc.Agent {
 	st.Store = store.NewMem()
 	a, err := arc.New(b.Context(), st, arc.Host{
 		Reasoner: decider{},
-		Workers: []act.Worker{{Name: "look", Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
-			return &act.Result{Text: answer}, nil
-		})}},
+		Workers: []act.Worker{{Name: "look",
+			Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+				return &act.Result{Text: answer}, nil
+			})}},
 		Gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
 			return act.Verdict{Pass: true}, nil
 		})},
@@ -99,7 +100,8 @@ func agent(b *testing.B, st *counting) *arc.Agent {
 	for n := range 100 {
 		if err == nil {
 			_, err = m.Remember(b.Context(), memory.Draft{
-				Kind: memory.Pattern, Trigger: fmt.Sprint("the build fails in module m", n), Content: fmt.Sprint("look at part p", n),
+				Kind: memory.Pattern, Trigger: fmt.Sprint("the build fails in module m", n),
+				Content: fmt.Sprint("look at part p", n),
 			})
 		}
 	}
@@ -122,11 +124,14 @@ func (chat) Generate(_ context.Context, in []*schema.Message, _ ...model.Option)
 	if in[len(in)-1].Role == schema.Tool {
 		return schema.AssistantMessage(answer, nil), nil
 	}
-	call := schema.ToolCall{ID: "1", Function: schema.FunctionCall{Name: "look", Arguments: `{"package":"strings"}`}}
+	call := schema.ToolCall{ID: "1", Function: schema.FunctionCall{Name: "look",
+		Arguments: `{"package":"strings"}`}}
 	return schema.AssistantMessage("", []schema.ToolCall{call}), nil
 }
 
-func (c chat) Stream(ctx context.Context, in []*schema.Message, o ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (c chat) Stream(
+	ctx context.Context, in []*schema.Message, o ...model.Option,
+) (*schema.StreamReader[*schema.Message], error) {
 	out, err := c.Generate(ctx, in, o...)
 	return schema.StreamReaderFromArray([]*schema.Message{out}), err
 }
