@@ -52,7 +52,8 @@ func (s *shell) all(rows []row) {
 			s.json(line, out)
 			continue
 		}
-		if !strings.Contains(line, "show") && !strings.Contains(line, "services") { // what is said whole may be wide
+		// What is said whole may be wide.
+		if !strings.Contains(line, "show") && !strings.Contains(line, "services") {
 			s.fits(narrow, line)
 		}
 	}
@@ -79,7 +80,8 @@ func (s *shell) scripted() {
 func (s *shell) planned() {
 	s.scripted()
 	s.write("arc.yaml", model(s.t, func(asked) any {
-		return `{"reasoning":"so","complexity":"simple","approach":"write","tasks":[{"objective":"write","skill":"write"}]}`
+		return `{"reasoning":"so","complexity":"simple","approach":"write","tasks":[{"objective":"write",` +
+			`"skill":"write"}]}`
 	})+"planner: fake\n"+strings.Replace(scripts, "run:", "skills: [write], run:", 1))
 }
 
@@ -87,12 +89,16 @@ func (s *shell) planned() {
 func TestCommands(t *testing.T) {
 	everywhere(t, func(s *shell) {
 		s.planned()
-		s.write("skills/hello/SKILL.md", "---\nname: hello\ndescription: Says hello to whoever comes in and wants to be greeted by somebody friendly.\nevery: 2h\n---\nSay hello.")
+		s.write("skills/hello/SKILL.md", "---\nname: hello\ndescription: Says hello to whoever comes in and "+
+			"wants to be greeted by somebody friendly.\nevery: 2h\n---\nSay hello.")
 		s.write("skills/hello/cli.sh", "#!/bin/sh\necho hello $1; exit $2\n")
-		s.write("skills/hello/sensor", "#!/bin/sh\necho '[{\"subject\": \"greet anna\", \"key\": \"anna\", \"priority\": 3}]'\n")
-		s.write("templates/report.md", "---\nsubject: write the report\npriority: 2\nskills: [hello]\n---\nWith figures.\n")
+		s.write("skills/hello/sensor",
+			"#!/bin/sh\necho '[{\"subject\": \"greet anna\", \"key\": \"anna\", \"priority\": 3}]'\n")
+		s.write("templates/report.md",
+			"---\nsubject: write the report\npriority: 2\nskills: [hello]\n---\nWith figures.\n")
 		s.write("bin/systemctl", "#!/bin/sh\necho systemctl $*\n")
-		s.env = append(s.env, "ARC_CREDS_PASSWORD=correct horse", "HOME="+s.path("home"), "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
+		s.env = append(s.env, "ARC_CREDS_PASSWORD=correct horse", "HOME="+s.path("home"), "PATH="+s.path("bin")+":"+
+			os.Getenv("PATH"))
 		s.all([]row{{"", 0, "no data"}})
 		if s.served {
 			s.serve("--no-dispatch", "--no-sensors")
@@ -174,9 +180,11 @@ func TestCommands(t *testing.T) {
 		units, err := filepath.Glob(s.path("home/.config/systemd/user/*"))
 		require.NoError(s.t, err)
 		require.Len(s.t, units, 3)
-		require.Contains(s.t, s.read("home/.config/systemd/user/"+filepath.Base(units[0])), `PATH=`+s.path("bin")+":", "D9")
+		require.Contains(s.t, s.read("home/.config/systemd/user/"+filepath.Base(units[0])),
+			`PATH=`+s.path("bin")+":", "D9")
 		s.env = append(s.env, "PATH="+s.path("bin")+":"+s.path("more")+":"+os.Getenv("PATH"))
-		s.all([]row{{"services status", 0, "with another PATH"}, {"services uninstall", 0, "systemctl --user disable --now"}, {"services status", 0, "not installed"}})
+		s.all([]row{{"services status", 0, "with another PATH"},
+			{"services uninstall", 0, "systemctl --user disable --now"}, {"services status", 0, "not installed"}})
 	})
 }
 

@@ -61,7 +61,8 @@ type shell struct {
 func newShell(t *testing.T, config string) *shell {
 	t.Helper()
 	t.Parallel()
-	s := &shell{t: t, dir: t.TempDir(), env: []string{"ARC_TEST_SELF=arc", "ARC_DIR=", "ARC_TASK=", "TERM=xterm", "NO_COLOR=", "FAKE_KEY=fake-key-0123456789"}}
+	s := &shell{t: t, dir: t.TempDir(), env: []string{"ARC_TEST_SELF=arc", "ARC_DIR=", "ARC_TASK=", "TERM=xterm",
+		"NO_COLOR=", "FAKE_KEY=fake-key-0123456789"}}
 	if config != "" {
 		s.write("arc.yaml", config)
 	}
@@ -111,7 +112,8 @@ func (s *shell) read(name string) string {
 // git runs git in the folder.
 func (s *shell) git(args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@example.com"},
+		args...)...)
 	cmd.Dir = s.dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(s.t, err, string(out))
@@ -319,7 +321,8 @@ func (s *shell) fits(text, where string) {
 	s.t.Helper()
 	for line := range strings.Lines(text) {
 		if s.width > 0 && !strings.Contains(line, s.dir) {
-			require.LessOrEqual(s.t, runewidth.StringWidth(strings.TrimPrefix(strings.TrimSpace(line), "^C")), s.width, "%s: %s", where, line)
+			require.LessOrEqual(s.t, runewidth.StringWidth(strings.TrimPrefix(strings.TrimSpace(line), "^C")), s.width,
+				"%s: %s", where, line)
 		}
 	}
 }
@@ -378,8 +381,10 @@ func model(t *testing.T, answer func(a asked) any) (config string) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, part := range []any{
 			map[string]any{"choices": []any{map[string]any{"index": 0, "delta": message}}},
-			map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": "stop"}}},
-			map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": 1000, "completion_tokens": 100}},
+			map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{},
+				"finish_reason": "stop"}}},
+			map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": 1000,
+				"completion_tokens": 100}},
 		} {
 			raw, _ := json.Marshal(part)
 			fmt.Fprintf(w, "data: %s\n\n", bytes.TrimSpace(raw))
@@ -387,7 +392,8 @@ func model(t *testing.T, answer func(a asked) any) (config string) {
 		fmt.Fprint(w, "data: [DONE]\n\n")
 	}))
 	t.Cleanup(server.Close)
-	return "model: fake\nmodels:\n  fake: {url: " + server.URL + "/v1, key: FAKE_KEY, price: {input: 1, output: 4}}\n" +
+	return "model: fake\nmodels:\n  fake: {url: " + server.URL +
+		"/v1, key: FAKE_KEY, price: {input: 1, output: 4}}\n" +
 		"  large: {url: " + server.URL + "/v1, key: FAKE_KEY, price: {input: 10, output: 40}}\n"
 }
 

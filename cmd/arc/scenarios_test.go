@@ -116,7 +116,8 @@ func TestAnswer(t *testing.T) {
 		s.scripted()
 		s.write("arc.yaml", model(t, func(a asked) any {
 			if strings.Contains(a.Prompt, "blue") {
-				return `{"reasoning":"so","complexity":"simple","approach":"write","tasks":[{"objective":"write","skill":"write"}]}`
+				return `{"reasoning":"so","complexity":"simple","approach":"write","tasks":[{"objective":"write",` +
+					`"skill":"write"}]}`
 			}
 			return `{"reasoning":"unclear","complexity":"simple","approach":"ask","questions":["Which colour?"]}`
 		})+"planner: fake\n"+strings.Replace(scripts, "run:", "skills: [write], run:", 1))
@@ -151,7 +152,8 @@ func TestInterrupt(t *testing.T) {
 		if s.served {
 			s.serve()
 		}
-		for _, c := range []struct{ text, shows string }{{"go slowly", `asking fake … \d+ s`}, {"make it", "allow it"}} {
+		for _, c := range []struct{ text, shows string }{{"go slowly", `asking fake … \d+ s`},
+			{"make it", "allow it"}} {
 			p := s.start("do", c.text)
 			p.until(c.shows)
 			p.interrupt()
@@ -159,7 +161,8 @@ func TestInterrupt(t *testing.T) {
 			require.Regexp(s.t, "arc resume|arc approve", p.text())
 			s.fits(plain(p.text()), c.text)
 			if c.text == "make it" {
-				require.Eventually(s.t, func() bool { return strings.Contains(s.ok(), "arc approve") }, patience, 100*time.Millisecond)
+				require.Eventually(s.t, func() bool { return strings.Contains(s.ok(), "arc approve") }, patience,
+					100*time.Millisecond)
 			}
 			require.Contains(s.t, s.ok("cancel", s.last().ID, "--why", "no need"), "canceled")
 			require.Equal(s.t, "canceled", s.last().Status)
@@ -167,7 +170,8 @@ func TestInterrupt(t *testing.T) {
 	})
 	beside(t, func(s *shell) {
 		s.scripted()
-		s.write("write.sh", "#!/bin/sh\ntest ! -e mended || { echo mended; exit 0; }\necho $$ > pid; echo begun; exec sleep 600\n")
+		s.write("write.sh", "#!/bin/sh\ntest ! -e mended || { echo mended; exit 0; }\necho $$ > pid; echo begun; "+
+			"exec sleep 600\n")
 		if s.served {
 			s.serve()
 		}
@@ -186,7 +190,8 @@ func (s *shell) gone(file string) {
 	s.t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(s.read(file)))
 	require.NoError(s.t, err)
-	require.Eventually(s.t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond, "the worker goes on")
+	require.Eventually(s.t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond,
+		"the worker goes on")
 }
 
 // E1, E7: while one terminal works, others look, add and cancel; what a worker prints is seen as it comes.
@@ -213,7 +218,8 @@ func TestTwoTerminals(t *testing.T) {
 func TestKill(t *testing.T) {
 	beside(t, func(s *shell) {
 		s.scripted()
-		s.write("write.sh", "#!/bin/sh\ntest ! -e mended || { echo mended; exit 0; }\necho $$ > pid; echo begun; exec sleep 600\n")
+		s.write("write.sh", "#!/bin/sh\ntest ! -e mended || { echo mended; exit 0; }\necho $$ > pid; echo begun; "+
+			"exec sleep 600\n")
 		p := s.start("do", "write it")
 		p.until("│ begun")
 		require.NoError(s.t, p.cmd.Process.Kill())
@@ -236,20 +242,31 @@ func TestKill(t *testing.T) {
 
 // A model that is wrong, slow or away.
 func TestModel(t *testing.T) {
+	first := func(call any) func(asked) any { // a call of a tool, and once that has answered, that it is done
+		return func(a asked) any {
+			if a.After == "tool" {
+				return "done"
+			}
+			return call
+		}
+	}
 	for name, c := range map[string]struct {
 		answer func(a asked) any
 		code   int
 		says   string
 	}{
-		"key":  {func(asked) any { return raw{401, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`} }, exitFailed, "FAKE_KEY"},
+		"key": {func(asked) any {
+			return raw{401, `{"error":{"message":"Incorrect API key","code":"invalid_api_key"}}`}
+		}, exitFailed, "FAKE_KEY"},
 		"html": {func(asked) any { return raw{200, "<html>Sign in</html>"} }, exitFailed, "web page"},
 		"cut":  {func(asked) any { return nil }, exitFailed, "EOF|connection"},
 		"account": {func(asked) any {
 			return raw{429, `{"error":{"code":"insufficient_quota","message":"You exceeded your quota"}}`}
 		}, exitFailed, "quota"},
-		"no such":   {func(asked) any { return raw{404, `{"error":{"message":"model fake not found"}}`} }, exitFailed, "not found"},
-		"bad tool":  {func(a asked) any { return map[bool]any{true: "done", false: tool("nonsense", 7)}[a.After == "tool"] }, 0, "done"},
-		"bad input": {func(a asked) any { return map[bool]any{true: "done", false: tool("read_file", 7)}[a.After == "tool"] }, 0, "done"},
+		"no such": {func(asked) any { return raw{404, `{"error":{"message":"model fake not found"}}`} },
+			exitFailed, "not found"},
+		"bad tool":  {first(tool("nonsense", 7)), 0, "done"},
+		"bad input": {first(tool("read_file", 7)), 0, "done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShell(t, model(t, c.answer)+"patience: 1ms\n")
@@ -345,7 +362,8 @@ func TestMCP(t *testing.T) {
 		return "looked up"
 	})+"workers:\n- {name: agent, tools: [memory]}\nmcp:\n  memory: {run: [./server.sh]}\n")
 	s.write("server.sh", "#!/bin/sh\nARC_TEST_SELF=mcp exec "+os.Args[0]+"\n")
-	s.all([]row{{"doctor", 0, "✓ mcp memory"}, {`do "look the orders up"`, 0, "(?s)→ recall.*looked up|looked up.*→ recall"}})
+	s.all([]row{{"doctor", 0, "✓ mcp memory"},
+		{`do "look the orders up"`, 0, "(?s)→ recall.*looked up|looked up.*→ recall"}})
 }
 
 // arc serve does tasks, takes up a changed arc.yaml, and tells a flaw with its line while the former one
@@ -399,7 +417,9 @@ func TestWeb(t *testing.T) {
 // A coding agent is told the skills, and its figures are its own.
 func TestCodingAgent(t *testing.T) {
 	s := newShell(t, "workers:\n- {name: coder, agent: [./coder.sh]}\n")
-	s.write("coder.sh", "#!/bin/sh\ncat > order.json\necho '{\"type\":\"result\",\"result\":\"merged\",\"total_cost_usd\":0.25,\"usage\":{\"input_tokens\":10,\"output_tokens\":5}}'\n")
+	s.write("coder.sh", "#!/bin/sh\ncat > order.json\n"+
+		`echo '{"type":"result","result":"merged","total_cost_usd":0.25,`+
+		`"usage":{"input_tokens":10,"output_tokens":5}}'`)
 	s.write("SOUL.md", "I am thorough.")
 	s.write("skills/git/SKILL.md", "---\nname: git\ndescription: Commits.\n---\nCommit small.")
 	s.all([]row{
@@ -415,15 +435,18 @@ func TestCodingAgent(t *testing.T) {
 // A worker in a worktree: what its gates, the guard or the health check refuse is not in the tree that people
 // work in.
 func TestWorktree(t *testing.T) {
-	s := newShell(t, "workers:\n- {name: coder, agent: [./coder.sh]}\ngates:\n- [./check.sh]\nattempts: 1\nworktree: {health: [./health.sh]}\n")
-	s.write("coder.sh", "#!/bin/sh\ncat > /dev/null\necho $$ > made\ntest ! -e "+s.dir+"/.arc/syntax || echo 'package {' > a.go\n")
+	s := newShell(t, "workers:\n- {name: coder, agent: [./coder.sh]}\ngates:\n- [./check.sh]\nattempts: 1\n"+
+		"worktree: {health: [./health.sh]}\n")
+	s.write("coder.sh", "#!/bin/sh\ncat > /dev/null\necho $$ > made\ntest ! -e "+s.dir+
+		"/.arc/syntax || echo 'package {' > a.go\n")
 	s.write("check.sh", "#!/bin/sh\ntest ! -e "+s.dir+"/.arc/broken\n")
 	s.write("health.sh", "#!/bin/sh\ntest ! -e "+s.dir+"/.arc/ill\n")
 	s.write(".gitignore", ".arc\narc.sock\nmemory\n")
 	s.git("init", "-q")
 	s.git("add", "-A")
 	s.git("commit", "-qm", "first")
-	for _, v := range []string{"GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"} {
+	for _, v := range []string{"GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL",
+		"GIT_COMMITTER_EMAIL"} {
 		s.env = append(s.env, v+"=arc@example.com")
 	}
 	s.ok("do", "make it")
@@ -455,10 +478,12 @@ func TestNotes(t *testing.T) {
 	s.ok("run")
 	s.ok("run")
 	today := "\n- " + time.Now().Format(time.DateOnly)
-	require.Equal(t, "# Mine\n\nText.\n\n## Learned\n- old"+today+" collect the todos: done by a learned plan from now on"+
+	require.Equal(t, "# Mine\n\nText.\n\n## Learned\n- old"+today+
+		" collect the todos: done by a learned plan from now on"+
 		today+" sum the todos: done by a learned plan from now on\n\n## Later\nmore\n", s.read("memory/MEMORY.md"))
 	require.Equal(t, "1\n", s.git("rev-list", "--count", "HEAD"))
-	for _, v := range []string{"GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"} {
+	for _, v := range []string{"GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL",
+		"GIT_COMMITTER_EMAIL"} {
 		s.env = append(s.env, v+"=arc@example.com")
 	}
 	require.Contains(t, s.ok("notes", "--commit"), "committed")
@@ -494,7 +519,8 @@ func TestColour(t *testing.T) {
 	s := newShell(t, "")
 	s.scripted()
 	s.width = 80
-	s.ok("do", "collect the todos and then everything else that is there to be collected in this folder and below")
+	s.ok("do", "collect the todos and then everything else that is there to be collected in this "+
+		"folder and below")
 	colours := func(env ...string) string {
 		own := *s
 		own.env = append(s.env[:len(s.env):len(s.env)], env...)

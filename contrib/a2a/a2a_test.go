@@ -41,11 +41,14 @@ func card(url string) sdk.AgentCard {
 		DefaultInputModes:  []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 		Skills: []sdk.AgentSkill{{ID: "greet", Name: "greet", Description: "Greets.", Tags: []string{}}},
 		Capabilities: sdk.AgentCapabilities{Extensions: []sdk.AgentExtension{
-			{URI: "https://protolabs.ai/a2a/ext/blast-v1", Params: map[string]any{"skills": map[string]any{"greet": map[string]any{"radius": "fleet"}}}},
-			{URI: "https://protolabs.ai/a2a/ext/hitl-mode-v1", Params: map[string]any{"skills": map[string]any{"greet": map[string]any{"mode": "notification"}}}},
-			{URI: "https://protolabs.ai/a2a/ext/effect-domain-v1", Params: map[string]any{"skills": map[string]any{"greet": map[string]any{
-				"confidence": .7, "effects": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
-			}}}},
+			{URI: "https://protolabs.ai/a2a/ext/blast-v1",
+				Params: map[string]any{"skills": map[string]any{"greet": map[string]any{"radius": "fleet"}}}},
+			{URI: "https://protolabs.ai/a2a/ext/hitl-mode-v1",
+				Params: map[string]any{"skills": map[string]any{"greet": map[string]any{"mode": "notification"}}}},
+			{URI: "https://protolabs.ai/a2a/ext/effect-domain-v1",
+				Params: map[string]any{"skills": map[string]any{"greet": map[string]any{
+					"confidence": .7, "effects": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
+				}}}},
 		}},
 	}
 }
@@ -97,17 +100,20 @@ func TestWorkerOfACard(t *testing.T) {
 // run.
 func TestAgentOfAnAgent(t *testing.T) {
 	asked := false
-	far := open(t, arc.Host{Workers: []act.Worker{worker("far", func(_ context.Context, c *act.Call) (*act.Result, error) {
-		if len(c.Answers) == 0 {
-			asked = true
-			return nil, &act.PendingError{Questions: []string{"Which language?"}}
-		}
-		var in struct{ Name string }
-		require.NoError(t, json.Unmarshal(c.Inputs, &in))
-		return &act.Result{Output: json.RawMessage(`{"greeting":"hej"}`), Text: "hej " + in.Name + " in " + c.Answers[0].Text}, nil
-	})}})
+	far := open(t,
+		arc.Host{Workers: []act.Worker{worker("far", func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if len(c.Answers) == 0 {
+				asked = true
+				return nil, &act.PendingError{Questions: []string{"Which language?"}}
+			}
+			var in struct{ Name string }
+			require.NoError(t, json.Unmarshal(c.Inputs, &in))
+			return &act.Result{Output: json.RawMessage(`{"greeting":"hej"}`), Text: "hej " + in.Name + " in " +
+				c.Answers[0].Text}, nil
+		})}})
 	near := open(t, arc.Host{Workers: []act.Worker{dial(t, serve(t, far))}})
-	r, err := near.Run(t.Context(), arc.Objective{ID: "1", Text: "greet", Inputs: json.RawMessage(`{"name":"Ann"}`)})
+	r, err := near.Run(t.Context(),
+		arc.Objective{ID: "1", Text: "greet", Inputs: json.RawMessage(`{"name":"Ann"}`)})
 	require.NoError(t, err)
 	require.Equal(t, arc.Asking, r.Status, r.Text)
 	require.Equal(t, "Which language?", r.Text)
@@ -134,7 +140,8 @@ type remote struct {
 
 func (r *remote) Execute(ctx context.Context, rc *a2asrv.RequestContext, q eventqueue.Queue) error {
 	if r.state == "" { // it answers with a message
-		return q.Write(ctx, sdk.NewMessage(sdk.MessageRoleAgent, sdk.TextPart{Text: cmp.Or(r.says, "hello "+fmt.Sprint(rc.Metadata["x-hitl-mode"]))}))
+		return q.Write(ctx, sdk.NewMessage(sdk.MessageRoleAgent,
+			sdk.TextPart{Text: cmp.Or(r.says, "hello "+fmt.Sprint(rc.Metadata["x-hitl-mode"]))}))
 	}
 	if err := q.Write(ctx, sdk.NewStatusUpdateEvent(rc, sdk.TaskStateWorking, nil)); err != nil {
 		return err
@@ -144,15 +151,17 @@ func (r *remote) Execute(ctx context.Context, rc *a2asrv.RequestContext, q event
 		return ctx.Err()
 	}
 	if r.state == sdk.TaskStateCompleted {
-		err := q.Write(ctx, sdk.NewArtifactEvent(rc, sdk.TextPart{Text: "made"}, sdk.FilePart{File: sdk.FileURI{URI: "https://x/a.pdf"}}, sdk.DataPart{Data: map[string]any{
-			"usage": map[string]any{"input_tokens": 90, "output_tokens": 7}, "costUsd": .02, "confidence": .8,
-			"worldstate-delta-v1": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
-		}}))
+		err := q.Write(ctx, sdk.NewArtifactEvent(rc, sdk.TextPart{Text: "made"},
+			sdk.FilePart{File: sdk.FileURI{URI: "https://x/a.pdf"}}, sdk.DataPart{Data: map[string]any{
+				"usage": map[string]any{"input_tokens": 90, "output_tokens": 7}, "costUsd": .02, "confidence": .8,
+				"worldstate-delta-v1": []any{map[string]any{"path": "door.greeted", "op": "inc", "value": 1}},
+			}}))
 		if err != nil {
 			return err
 		}
 	}
-	e := sdk.NewStatusUpdateEvent(rc, r.state, sdk.NewMessageForTask(sdk.MessageRoleAgent, rc, sdk.TextPart{Text: "said"}))
+	e := sdk.NewStatusUpdateEvent(rc, r.state, sdk.NewMessageForTask(sdk.MessageRoleAgent, rc,
+		sdk.TextPart{Text: "said"}))
 	e.Final = true
 	return q.Write(ctx, e)
 }
@@ -176,15 +185,19 @@ func (r *remote) url(t *testing.T) string {
 
 func TestStates(t *testing.T) {
 	for state, says := range map[sdk.TaskState]string{
-		sdk.TaskStateFailed: "said", sdk.TaskStateRejected: "said", sdk.TaskStateCanceled: "said", sdk.TaskStateAuthRequired: "said",
+		sdk.TaskStateFailed: "said", sdk.TaskStateRejected: "said", sdk.TaskStateCanceled: "said",
+		sdk.TaskStateAuthRequired: "said",
 	} {
-		_, err := dial(t, (&remote{state: state}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
+		_, err := dial(t, (&remote{state: state}).url(t)).Executor.Execute(t.Context(),
+			&act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 		require.ErrorContains(t, err, says, state)
 	}
-	r, err := dial(t, (&remote{}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{Mode: act.Gated}})
+	r, err := dial(t, (&remote{}).url(t)).Executor.Execute(t.Context(),
+		&act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{Mode: act.Gated}})
 	require.NoError(t, err)
 	require.Equal(t, "hello gated", r.Text)
-	r, err = dial(t, (&remote{state: sdk.TaskStateCompleted}).url(t)).Executor.Execute(t.Context(), &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
+	r, err = dial(t, (&remote{state: sdk.TaskStateCompleted}).url(t)).Executor.Execute(t.Context(),
+		&act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 	require.NoError(t, err)
 	require.Equal(t, "made\n[file left out] https://x/a.pdf", r.Text)
 	require.Equal(t, 90, r.Usage.Input)
@@ -223,7 +236,8 @@ type transport func(*http.Request) (*http.Response, error)
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestCancel(t *testing.T) {
-	for _, cause := range []error{fmt.Errorf("by somebody: %w", context.Canceled), context.Canceled, arc.ErrClosed} {
+	for _, cause := range []error{fmt.Errorf("by somebody: %w", context.Canceled), context.Canceled,
+		arc.ErrClosed} {
 		far := &remote{state: sdk.TaskStateWorking}
 		w := dial(t, far.url(t))
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -232,22 +246,24 @@ func TestCancel(t *testing.T) {
 		_, err := w.Executor.Execute(ctx, &act.Call{Case: reason.Case{Run: "k"}, Worker: &act.Worker{}})
 		require.ErrorIs(t, err, context.Canceled)
 		canceled := errors.Is(cause, context.Canceled) && cause != context.Canceled
-		require.Equal(t, canceled, far.canceled.Load(), "a caller that leaves, or a Shutdown, leaves the task running")
+		require.Equal(t, canceled, far.canceled.Load(),
+			"a caller that leaves, or a Shutdown, leaves the task running")
 	}
 }
 
 // Both sides end and begin again while a task is under way: it is one run, and its client follows it on.
 func TestRestarts(t *testing.T) {
 	began, followed, release := make(chan bool, 9), make(chan bool, 1), make(chan bool)
-	host := arc.Host{Workers: []act.Worker{worker("far", func(ctx context.Context, _ *act.Call) (*act.Result, error) {
-		began <- true
-		select {
-		case <-release:
-			return &act.Result{Text: "done"}, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	})}}
+	host := arc.Host{Workers: []act.Worker{worker("far",
+		func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			began <- true
+			select {
+			case <-release:
+				return &act.Result{Text: "done"}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})}}
 	begin := func(st store.Store, h arc.Host) *arc.Agent {
 		a, err := arc.New(t.Context(), st, h, nil)
 		require.NoError(t, err)
@@ -328,13 +344,14 @@ func (u user) client(t *testing.T, url string) *a2aclient.Client {
 // once.
 func TestSentAgain(t *testing.T) {
 	var calls atomic.Int64
-	a := open(t, arc.Host{Workers: []act.Worker{worker("pay", func(_ context.Context, c *act.Call) (*act.Result, error) {
-		calls.Add(1)
-		if len(c.Answers) < 2 && c.Text == "ask" {
-			return nil, &act.PendingError{Questions: []string{fmt.Sprint(len(c.Answers), "?")}}
-		}
-		return &act.Result{Text: fmt.Sprint("paid ", c.Answers)}, nil
-	})}})
+	a := open(t,
+		arc.Host{Workers: []act.Worker{worker("pay", func(_ context.Context, c *act.Call) (*act.Result, error) {
+			calls.Add(1)
+			if len(c.Answers) < 2 && c.Text == "ask" {
+				return nil, &act.PendingError{Questions: []string{fmt.Sprint(len(c.Answers), "?")}}
+			}
+			return &act.Result{Text: fmt.Sprint("paid ", c.Answers)}, nil
+		})}})
 	send := func(url string, m *sdk.Message) *sdk.Task {
 		sent, err := user("").client(t, url).SendMessage(t.Context(), &sdk.MessageSendParams{Message: m})
 		if !assert.NoError(t, err) {
@@ -364,20 +381,21 @@ func TestSentAgain(t *testing.T) {
 // What the SDK's client is told of a run: as it goes on, when it asks, and when somebody ends it. A task is
 // there for callers of its scope only.
 func TestTasks(t *testing.T) {
-	a := open(t, arc.Host{Workers: []act.Worker{worker("near", func(ctx context.Context, c *act.Call) (*act.Result, error) {
-		switch {
-		case c.Text == "wait":
-			<-ctx.Done()
-			return nil, ctx.Err()
-		case c.Text == "paint" && len(c.Answers) == 0:
-			return nil, &act.PendingError{Questions: []string{"which colour?"}}
-		case c.Text == "paint":
-			return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
-		case c.Text == "fail":
-			return nil, errors.New("no ink")
-		}
-		return &act.Result{Text: "hello"}, nil
-	})}})
+	a := open(t,
+		arc.Host{Workers: []act.Worker{worker("near", func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			switch {
+			case c.Text == "wait":
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case c.Text == "paint" && len(c.Answers) == 0:
+				return nil, &act.PendingError{Questions: []string{"which colour?"}}
+			case c.Text == "paint":
+				return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
+			case c.Text == "fail":
+				return nil, errors.New("no ink")
+			}
+			return &act.Result{Text: "hello"}, nil
+		})}})
 	var h http.Handler
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, r.Header.Get("User"))))
@@ -419,7 +437,8 @@ func TestTasks(t *testing.T) {
 	task := sent.(*sdk.Task)
 	require.Equal(t, sdk.TaskStateInputRequired, task.Status.State)
 	reply := func() *sdk.MessageSendParams {
-		return &sdk.MessageSendParams{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: "red"})}
+		return &sdk.MessageSendParams{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task,
+			sdk.TextPart{Text: "red"})}
 	}
 	_, err = bob.GetTask(t.Context(), &sdk.TaskQueryParams{ID: task.ID})
 	require.ErrorIs(t, err, sdk.ErrTaskNotFound)
@@ -461,12 +480,14 @@ func TestTasks(t *testing.T) {
 
 // The SDK's own samples: its client against an Agent, and an Agent against its server.
 func TestSamples(t *testing.T) {
-	a := open(t, arc.Host{Workers: []act.Worker{worker("near", func(context.Context, *act.Call) (*act.Result, error) {
-		return &act.Result{Text: "hello"}, nil
-	})}})
+	a := open(t,
+		arc.Host{Workers: []act.Worker{worker("near", func(context.Context, *act.Call) (*act.Result, error) {
+			return &act.Result{Text: "hello"}, nil
+		})}})
 	build := func(name string) string {
 		out := filepath.Join(t.TempDir(), "sample")
-		said, err := exec.Command("go", "build", "-o", out, "github.com/a2aproject/a2a-go/examples/helloworld/"+name).CombinedOutput()
+		said, err := exec.Command("go", "build", "-o", out,
+			"github.com/a2aproject/a2a-go/examples/helloworld/"+name).CombinedOutput()
 		require.NoError(t, err, string(said))
 		return out
 	}

@@ -35,7 +35,8 @@ func TestFile(t *testing.T) {
 
 	// What another process has changed is seen; what was refused is not kept; a copy is the caller's.
 	require.NoError(t, open("correct horse").Change(set("another-value")))
-	require.Error(t, f.Change(func(all map[string]string) error { delete(all, "shop.TOKEN"); return errors.New("no") }))
+	require.Error(t,
+		f.Change(func(all map[string]string) error { delete(all, "shop.TOKEN"); return errors.New("no") }))
 	all, err := f.All()
 	require.NoError(t, err)
 	all["shop.TOKEN"] = "changed"

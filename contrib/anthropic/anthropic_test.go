@@ -44,7 +44,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
 		return s, err
 	}
-	if r.URL.Path != "/v1/messages" || b.Model != "claude" || !strings.HasPrefix(r.Header.Get("X-Api-Key"), "sk-") ||
+	if r.URL.Path != "/v1/messages" || b.Model != "claude" ||
+		!strings.HasPrefix(r.Header.Get("X-Api-Key"), "sk-") ||
 		r.Header.Get("Anthropic-Version") == "" || b.MaxTokens == 0 {
 		return s, errors.New("headers, path or bound are not as the API wants them")
 	}
@@ -61,7 +62,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 			return s, errors.New("two messages of a role, or one without content")
 		}
 		last = msg.Role
-		out := reason.Message{Role: map[string]string{"user": reason.UserRole, "assistant": reason.ModelRole}[msg.Role]}
+		out := reason.Message{Role: map[string]string{"user": reason.UserRole,
+			"assistant": reason.ModelRole}[msg.Role]}
 		results := []reason.Message{}
 		for _, raw := range msg.Content {
 			var c struct {
@@ -94,7 +96,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 
 func write(w http.ResponseWriter, stream bool, a reasontest.Answer, next func()) {
 	stop := map[string]string{
-		reason.StopEnd: "end_turn", reason.StopTools: "tool_use", reason.StopLength: "max_tokens", reason.StopFilter: "refusal",
+		reason.StopEnd: "end_turn", reason.StopTools: "tool_use", reason.StopLength: "max_tokens",
+		reason.StopFilter: "refusal",
 	}[a.Stop]
 	use := m{"input_tokens": a.Usage.Input - a.Usage.Cached, "cache_read_input_tokens": a.Usage.Cached,
 		"cache_creation_input_tokens": 0, "output_tokens": a.Usage.Output}
@@ -126,11 +129,13 @@ func write(w http.ResponseWriter, stream bool, a reasontest.Answer, next func())
 	for i, b := range blocks {
 		piece := func(name string, of any) {
 			event(m{"type": "content_block_delta", "index": i, "delta": m{"type": name + "_delta", map[string]string{
-				"text": "text", "input_json": "partial_json", "thinking": "thinking", "signature": "signature"}[name]: of}})
+				"text": "text", "input_json": "partial_json", "thinking": "thinking",
+				"signature": "signature"}[name]: of}})
 		}
 		switch b["type"] {
 		case "thinking":
-			event(m{"type": "content_block_start", "index": i, "content_block": m{"type": "thinking", "thinking": "", "signature": ""}})
+			event(m{"type": "content_block_start", "index": i, "content_block": m{"type": "thinking", "thinking": "",
+				"signature": ""}})
 			piece("thinking", a.Thought[:3])
 			piece("thinking", a.Thought[3:])
 			piece("signature", a.Signed)
@@ -143,7 +148,8 @@ func write(w http.ResponseWriter, stream bool, a reasontest.Answer, next func())
 				piece("text", p)
 			}
 		case "tool_use":
-			event(m{"type": "content_block_start", "index": i, "content_block": m{"type": "tool_use", "id": b["id"], "name": b["name"], "input": m{}}})
+			event(m{"type": "content_block_start", "index": i, "content_block": m{"type": "tool_use", "id": b["id"],
+				"name": b["name"], "input": m{}}})
 			args := []rune(string(b["input"].(json.RawMessage)))
 			piece("input_json", string(args[:1]))
 			piece("input_json", string(args[1:]))
@@ -156,15 +162,19 @@ func write(w http.ResponseWriter, stream bool, a reasontest.Answer, next func())
 	if a.Unclosed {
 		return
 	}
-	event(m{"type": "message_delta", "delta": m{"stop_reason": stop}, "usage": m{"output_tokens": a.Usage.Output}})
+	event(m{"type": "message_delta", "delta": m{"stop_reason": stop},
+		"usage": m{"output_tokens": a.Usage.Output}})
 	event(m{"type": "message_stop"})
 }
 
 func TestErrorsOfAnAnswer(t *testing.T) {
 	for body, class := range map[string]reason.ErrorClass{
-		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:                                             reason.Unavailable,
-		`{"type":"error","error":{"type":"rate_limit_error","message":"slower"}}`:                                                 reason.RateLimited,
-		`{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API."}}`: reason.Permanent,
+		`{"type":"error","error":{"type":"overloaded_error",` +
+			`"message":"Overloaded"}}`: reason.Unavailable,
+		`{"type":"error","error":{"type":"rate_limit_error",` +
+			`"message":"slower"}}`: reason.RateLimited,
+		`{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to ` +
+			`access the API."}}`: reason.Permanent,
 	} {
 		for _, stream := range []bool{false, true} {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -195,9 +205,11 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 func TestOddUsage(t *testing.T) {
 	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":`+strings.ReplaceAll(odd, "%s", "input_tokens")+"}")
+			_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"}],`+
+				`"stop_reason":"end_turn","usage":`+strings.ReplaceAll(odd, "%s", "input_tokens")+"}")
 		}))
-		resp, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: srv.URL}), &reason.Request{})
+		resp, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: srv.URL}),
+			&reason.Request{})
 		srv.Close()
 		require.NoError(t, err, odd)
 		require.Equal(t, "yes", resp.Text)

@@ -41,13 +41,16 @@ func TestCommandExecutes(t *testing.T) {
 		{name: "JSON", script: `echo '{"a":1}'`, outcome: rank.Delivered, output: `{"a":1}`},
 		{name: "text", script: `echo hello; echo there`, outcome: rank.Delivered, output: `"hello\nthere"`},
 		{name: "its order", script: `cat`, outcome: rank.Delivered,
-			output: `{"run":"7","attempt":1,"answers":null,"complaint":"","data":null,"inputs":null,"memories":["m"],"warnings":["say please"],"objective":"",
+			output: `{"run":"7","attempt":1,"answers":null,"complaint":"","data":null,"inputs":null,
+			"memories":["m"],"warnings":["say please"],"objective":"",
 			"task":{"delta":"","inputs":{"n":1},"objective":"pay the invoice","skill":"","verify":""}}`},
 		{name: "invalid UTF-8", script: `printf '\377'`, outcome: rank.Delivered, output: `"\ufffd"`},
-		{name: "huge", script: `head -c 300000 /dev/zero`, outcome: rank.Malformed, class: reason.Invalid, says: "printed 300000 bytes"},
+		{name: "huge", script: `head -c 300000 /dev/zero`, outcome: rank.Malformed, class: reason.Invalid,
+			says: "printed 300000 bytes"},
 		{name: "the words of a failing test", outcome: rank.Failed, says: "exit status 1",
 			script: `echo '--- FAIL: open /etc/x: permission denied'; echo '429 rate limit, 403, 401' >&2; exit 1`},
-		{name: "standard error", script: `echo out; echo why >&2; exit 2`, outcome: rank.Failed, says: "exit status 2: why"},
+		{name: "standard error", script: `echo out; echo why >&2; exit 2`, outcome: rank.Failed,
+			says: "exit status 2: why"},
 		{name: "temporary", script: `exit 75`, outcome: rank.Away, class: reason.Unavailable},
 		{name: "no permission", script: `exit 77`, outcome: rank.Denied, class: reason.Permission},
 		{name: "no such command", script: `nosuchprogram`, outcome: rank.Denied, class: reason.Permanent},
@@ -69,7 +72,8 @@ func TestCommandExecutes(t *testing.T) {
 			}
 		})
 	}
-	r := runner(t, nil, act.Worker{Name: "w", Executor: command.New("", nil, "/nowhere/x")}, act.Worker{Name: "none", Executor: command.New("", nil)})
+	r := runner(t, nil, act.Worker{Name: "w", Executor: command.New("", nil, "/nowhere/x")},
+		act.Worker{Name: "none", Executor: command.New("", nil)})
 	for _, w := range r.Workers() {
 		a := r.Run(t.Context(), &act.Call{Worker: w})
 		require.Equal(t, reason.Permanent, class(a), w.Name)
@@ -80,11 +84,14 @@ func TestCommandExecutes(t *testing.T) {
 func TestCommandVerifies(t *testing.T) {
 	for script, want := range map[string]string{
 		`exit 0`: "",
-		`echo 'open x: permission denied'; echo 'HTTP 403' >&2; exit 1`: "exit status 1: open x: permission denied\nHTTP 403",
-		`grep -q '"text":"an answer"'`:                                  "",
-		`exit 77`:                                                       "could not be checked",
+		`echo 'open x: permission denied'; echo 'HTTP 403' >&2; exit 1`: "exit status 1: open x: permission " +
+			"denied\nHTTP 403",
+		`grep -q '"text":"an answer"'`: "",
+		`exit 77`:                      "could not be checked",
 	} {
-		text := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) { return &act.Result{Text: "an answer"}, nil })
+		text := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			return &act.Result{Text: "an answer"}, nil
+		})
 		r := runner(t, nil, act.Worker{Name: "w", Executor: text, Gates: []act.Gate{shell(script)}})
 		a := r.Run(t.Context(), order(r, `{}`))
 		if want == "" {
@@ -120,15 +127,18 @@ func TestCommandStreamsAndIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	child, err := strconv.Atoi(strings.TrimSpace(string(raw)))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return syscall.Kill(child, 0) != nil || zombie(child) }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return syscall.Kill(child, 0) != nil || zombie(child) }, 10*time.Second,
+		10*time.Millisecond)
 }
 
 // What comes in pieces is noted as clean as the whole, and a last line without an end is noted, too.
 func TestCommandCleansPieces(t *testing.T) {
 	var lines []string
-	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, func(e act.Event) { lines = append(lines, e.Text) })
+	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil,
+		func(e act.Event) { lines = append(lines, e.Text) })
 	begin, end := "-----BEGIN RSA PRIVATE"+" KEY-----", "-----END RSA PRIVATE"+" KEY-----"
-	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin + `\nMIIEpAIBAAKC\n'; p 'AQEA7bq2Xh3kYw1s9vTt\n` +
+	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin +
+		`\nMIIEpAIBAAKC\n'; p 'AQEA7bq2Xh3kYw1s9vTt\n` +
 		end + `\n'; p 'so'; head -c 70000 /dev/zero | tr '\0' x`
 	r := runner(t, nil, act.Worker{Name: "w", Executor: shell(script)})
 	a := r.Run(act.WithJournal(t.Context(), j, nil), order(r, `{}`))
@@ -142,7 +152,9 @@ func zombie(pid int) bool {
 	return err == nil && strings.Contains(string(raw), ") Z ")
 }
 
-func runner(t *testing.T, secrets func(context.Context, string) (string, error), workers ...act.Worker) *act.Runner {
+func runner(
+	t *testing.T, secrets func(context.Context, string) (string, error), workers ...act.Worker,
+) *act.Runner {
 	t.Helper()
 	for i := range workers {
 		if workers[i].Gates == nil {

@@ -20,7 +20,8 @@ import (
 // typed is a terminal at which those lines are typed.
 func typed(args string, lines ...string) (t *console.Terminal, out, errs *bytes.Buffer) {
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	t = &console.Terminal{Args: strings.Fields(args), Cwd: "/home/anna", Env: map[string]string{"A": "1"}, Width: 132,
+	t = &console.Terminal{Args: strings.Fields(args), Cwd: "/home/anna", Env: map[string]string{"A": "1"},
+		Width:  132,
 		Person: "anna", Out: out, Err: errs}
 	t.Ask = func(ctx context.Context, prompt string) (string, error) {
 		if len(lines) == 0 {

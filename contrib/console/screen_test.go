@@ -51,8 +51,10 @@ func TestJSON(t *testing.T) {
 		List       []string
 		Call       func()
 		ByKind     map[string]int
-	}{inner: inner{CostUSD: new(0.5)}, ID: "a", Began: time.Unix(0, 0), Raw: json.RawMessage(`{"OrderID":1}`), ByKind: map[string]int{"x": 1}}))
-	require.JSONEq(t, `{"id":"a","utility_of_x":0,"began":"1970-01-01T00:00:00Z","raw":{"OrderID":1},"list":[],"by_kind":{"x":1}}`, out.String())
+	}{inner: inner{CostUSD: new(0.5)}, ID: "a", Began: time.Unix(0, 0), Raw: json.RawMessage(`{"OrderID":1}`),
+		ByKind: map[string]int{"x": 1}}))
+	require.JSONEq(t, `{"id":"a","utility_of_x":0,"began":"1970-01-01T00:00:00Z","raw":{"OrderID":1},`+
+		`"list":[],"by_kind":{"x":1}}`, out.String())
 }
 
 // The live line stands below what is said, is drawn each second, and leaves nothing behind.
@@ -71,7 +73,8 @@ func TestLive(t *testing.T) {
 		at.Live = false
 		s.Show(func(int) string { panic("nobody sees it") })
 		wipe := "\r\x1b[K"
-		require.Equal(t, wipe+"asking … 0s"+wipe+"asking … 1s"+wipe+"it is said\n"+wipe+"asking … 1.5s"+wipe, errs.String())
+		require.Equal(t, wipe+"asking … 0s"+wipe+"asking … 1s"+wipe+"it is said\n"+wipe+"asking … 1.5s"+wipe,
+			errs.String())
 		require.Equal(t, "result\n", out.String())
 	})
 }

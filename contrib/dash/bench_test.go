@@ -28,7 +28,8 @@ func TestMany(t *testing.T) {
 	require.NoError(t, err)
 	var ds []memory.Draft
 	for n := range *many {
-		ds = append(ds, memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("Customer %d of region %d prefers delivery on day %d.", n, n%97, n%31)})
+		ds = append(ds, memory.Draft{Kind: memory.Fact,
+			Content: fmt.Sprintf("Customer %d of region %d prefers delivery on day %d.", n, n%97, n%31)})
 	}
 	_, err = space.RememberAll(t.Context(), ds)
 	require.NoError(t, err)
@@ -37,7 +38,8 @@ func TestMany(t *testing.T) {
 	for worker := range side {
 		all.Go(func() {
 			for n := worker; n < *many; n += side {
-				o := arc.Objective{Text: fmt.Sprintf("look where order SO-%d of kind %d is", 10000+n, n%200), Inputs: fmt.Appendf(nil, `{"order":"SO-%d"}`, 10000+n)}
+				o := arc.Objective{Text: fmt.Sprintf("look where order SO-%d of kind %d is", 10000+n, n%200),
+					Inputs: fmt.Appendf(nil, `{"order":"SO-%d"}`, 10000+n)}
 				if n%50 == 0 {
 					o.Text = fmt.Sprintf("wreck the index %d", n)
 				}
@@ -51,14 +53,16 @@ func TestMany(t *testing.T) {
 	all.Wait()
 	asks := h.run("ask for the account", "")
 	b := newBrowser(t, h.URL)
-	for _, path := range append(pages, "runs?q=SO-19999", "runs?page=200", "memories?q=customer+77", "queue?page=200", "run?id="+asks.ID) {
+	for _, path := range append(pages, "runs?q=SO-19999", "runs?page=200", "memories?q=customer+77",
+		"queue?page=200", "run?id="+asks.ID) {
 		var whole, work []time.Duration
 		for range 3 {
 			<-time.After(1100 * time.Millisecond)
 			h.run("look where order SO-1 is", `{"order":"SO-1"}`) // what was read is out of date
 			began, worked := time.Now(), cpu()
 			code, _ := h.get(path)
-			whole, work = append(whole, time.Since(began).Round(time.Millisecond)), append(work, (cpu()-worked).Round(time.Millisecond))
+			whole, work = append(whole, time.Since(began).Round(time.Millisecond)), append(work,
+				(cpu()-worked).Round(time.Millisecond))
 			require.Equal(t, 200, code)
 		}
 		<-time.After(1100 * time.Millisecond)

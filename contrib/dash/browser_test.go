@@ -50,9 +50,12 @@ func newBrowser(t *testing.T, home string) *browser {
 	if program == "" {
 		t.Skip("SKIPPED: there is no chromium: what pages do in a browser is not checked")
 	}
-	all, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(program), chromedp.Headless, chromedp.NoSandbox,
-		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-background-networking", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true))
+	all, stop := chromedp.NewExecAllocator(context.Background(), chromedp.ExecPath(program), chromedp.Headless,
+		chromedp.NoSandbox,
+		chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true))
 	ctx, cancel := chromedp.NewContext(all)
 	b := &browser{Context: ctx, t: t, home: home}
 	t.Cleanup(func() {
@@ -131,8 +134,9 @@ func (b *browser) size(width int, scheme string) {
 	_, err := chromedp.Call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
 		Width: int64(width), Height: 900, DeviceScaleFactor: 1, Mobile: width < 500})
 	require.NoError(b.t, err)
-	_, err = chromedp.Call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
+	_, err = chromedp.Call(b, emulation.SetEmulatedMedia,
+		emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 	require.NoError(b.t, err)
 }
 
@@ -150,8 +154,10 @@ func TestBrowserLooks(t *testing.T) {
 		require.NoError(t, err)
 		axe = raw
 	}
-	pages := map[string]string{"now": "", "runs": "runs", "asks": "run?id=" + asks.ID, "waits": "run?id=" + waits.ID, "failed": "run?id=" + failed.ID,
-		"learned": "learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D", "memories": "memories", "worth": "worth", "queue": "queue", "proposals": "proposals",
+	pages := map[string]string{"now": "", "runs": "runs", "asks": "run?id=" + asks.ID, "waits": "run?id=" +
+		waits.ID, "failed": "run?id=" + failed.ID,
+		"learned":  "learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D",
+		"memories": "memories", "worth": "worth", "queue": "queue", "proposals": "proposals",
 		"nowhere": "run?id=nowhere"}
 	for name, path := range pages {
 		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitVisible("main h1"))
@@ -159,21 +165,25 @@ func TestBrowserLooks(t *testing.T) {
 			for _, scheme := range []string{"light", "dark"} {
 				b.size(width, scheme)
 				where := fmt.Sprintf("%s, %d px, %s", name, width, scheme)
-				wide := ask[[]string](b, `[...document.querySelectorAll("body *")].filter(e => !e.closest(".scroll, .out, .skip, svg") &&
+				wide := ask[[]string](b,
+					`[...document.querySelectorAll("body *")].filter(e => !e.closest(".scroll, .out, .skip, svg") &&
 					e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 120))`)
 				require.Empty(t, wide, where)
 				require.LessOrEqual(t, ask[int](b, "document.documentElement.scrollWidth"), width, where)
 				if *shots != "" {
 					png := ask2(b, chromedp.FullScreenshot(100))
-					require.NoError(t, os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), png, 0o644))
+					require.NoError(t, os.WriteFile(filepath.Join(*shots, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)),
+						png, 0o644))
 				}
 				if name != "nowhere" {
 					b.clean(where)
 				}
 				if axe != nil {
 					b.do(chromedp.Evaluate[chromedp.Void](string(axe) + ";0"))
-					require.Empty(t, ask[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
-						.map(v => v.impact + " " + v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).slice(0, 3).join(" | ")))`), where)
+					require.Empty(t, ask[[]string](b,
+						`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
+						.map(v => v.impact + " " + v.id + ": " +
+							v.nodes.map(n => n.html + " " + n.failureSummary).slice(0, 3).join(" | ")))`), where)
 				}
 				b.mu.Lock()
 				b.errors = nil // what axe does is not the page's, and of a page that is not there the browser says so
@@ -196,41 +206,52 @@ func TestBrowserActs(t *testing.T) {
 	h := newBench(t, nil, nil)
 	asks, waits, _ := h.fill()
 	b := newBrowser(t, h.URL)
-	b.do(chromedp.Navigate(h.URL+"/dash/"), chromedp.WaitVisible("textarea[required]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"),
-		chromedp.SendKeys("textarea[required]", "the second"), chromedp.Click("section.ask form[id$='-a'] button.main"), chromedp.WaitVisible("#said"))
+	b.do(chromedp.Navigate(h.URL+"/dash/"), chromedp.WaitVisible("textarea[required]"),
+		chromedp.Evaluate[chromedp.Void]("window.same = 1"),
+		chromedp.SendKeys("textarea[required]", "the second"),
+		chromedp.Click("section.ask form[id$='-a'] button.main"), chromedp.WaitVisible("#said"))
 	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.")
 	require.Equal(t, "said", ask[string](b, "document.activeElement.id"))
 	require.Zero(t, ask[int](b, "document.querySelectorAll('textarea[required]').length"))
 	b.do(chromedp.SendKeys("input[name=text]", "it is r"))
 	h.run("look at something else", "") // the page is renewed meanwhile
 	h.appears(b, "look at something else")
-	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.", "what was said stays to be read")
-	require.Equal(t, "it is r", ask[string](b, "document.activeElement.value"), "what is typed stays, and so does the focus")
-	b.do(chromedp.SendKeys("input[name=text]", "ight"), chromedp.Click("button[value=allow]"), chromedp.WaitNotPresent("button[value=allow]"))
+	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Answered.",
+		"what was said stays to be read")
+	require.Equal(t, "it is r", ask[string](b, "document.activeElement.value"),
+		"what is typed stays, and so does the focus")
+	b.do(chromedp.SendKeys("input[name=text]", "ight"), chromedp.Click("button[value=allow]"),
+		chromedp.WaitNotPresent("button[value=allow]"))
 	require.Contains(t, ask[string](b, "document.querySelector('#said').textContent"), "Allowed.")
 	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
 	h.until(asks.ID, "delivered")
 	h.until(waits.ID, "delivered")
 	b.clean("acts")
 
-	b.do(chromedp.Navigate(h.URL+"/dash/queue"), chromedp.WaitVisible("button[value=retry]"), chromedp.Click("button[value=retry]"), chromedp.WaitNotPresent("button[value=retry]"))
+	b.do(chromedp.Navigate(h.URL+"/dash/queue"), chromedp.WaitVisible("button[value=retry]"),
+		chromedp.Click("button[value=retry]"), chromedp.WaitNotPresent("button[value=retry]"))
 	go h.agent.Run(context.Background(), arc.Objective{ID: "held", Text: "hold on"})
 	h.until("held", arc.Running)
-	b.do(chromedp.Navigate(h.URL+"/dash/run?id=held"), chromedp.WaitVisible("main[data-live]"), chromedp.Evaluate[chromedp.Void]("window.same = 1"))
+	b.do(chromedp.Navigate(h.URL+"/dash/run?id=held"), chromedp.WaitVisible("main[data-live]"),
+		chromedp.Evaluate[chromedp.Void]("window.same = 1"))
 	h.hold <- "it was held"
 	h.appears(b, "it was held")
 	require.Equal(t, 1, ask[int](b, "window.same"), "it is the same page")
 	b.clean("follows")
 
-	_, err := chromedp.Call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	_, err := chromedp.Call(b, emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: true})
 	require.NoError(t, err)
-	b.do(chromedp.Navigate(h.URL+"/dash/proposals"), chromedp.Click("button[value=approved]"), chromedp.WaitVisible("#said"), chromedp.WaitVisible("button[value=undone]"))
+	b.do(chromedp.Navigate(h.URL+"/dash/proposals"), chromedp.Click("button[value=approved]"),
+		chromedp.WaitVisible("#said"), chromedp.WaitVisible("button[value=undone]"))
 }
 
 // appears waits for a text to stand in the page.
 func (h *bench) appears(b *browser, text string) {
 	h.t.Helper()
-	ask[bool](b, fmt.Sprintf(`new Promise(done => { const look = () => document.querySelector("main").textContent.includes(%q) ? done(true) : setTimeout(look, 50); look(); })`, text))
+	ask[bool](b, fmt.Sprintf(`new Promise(done => { const look = () => `+
+		`document.querySelector("main").textContent.includes(%q) ? done(true) : setTimeout(look, 50); look(); })`,
+		text))
 }
 
 func TestBrowserPayloads(t *testing.T) {

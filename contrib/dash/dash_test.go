@@ -27,8 +27,10 @@ var pages = []string{"", "runs", "learned", "memories", "worth", "queue", "propo
 func TestEmpty(t *testing.T) {
 	b := newBench(t, nil, nil)
 	for path, says := range map[string]string{
-		"": "Nothing waits for you.", "runs": "No run is like that.", "learned": "No plan is carried out without thinking yet",
-		"memories": "No memory is like that.", "worth": "Not known yet.", "queue": "No job is like that.", "proposals": "Nothing is proposed.",
+		"": "Nothing waits for you.", "runs": "No run is like that.",
+		"learned":  "No plan is carried out without thinking yet",
+		"memories": "No memory is like that.", "worth": "Not known yet.", "queue": "No job is like that.",
+		"proposals": "Nothing is proposed.",
 	} {
 		code, page := b.get(path)
 		require.Equal(t, 200, code, path)
@@ -47,23 +49,32 @@ func TestPages(t *testing.T) {
 	b := newBench(t, nil, nil)
 	asks, waits, failed := b.fill()
 	for path, says := range map[string][]string{
-		"": {"Which of the two accounts is meant?", "Allow refund?", "exhausted</strong>: the backup of Sunday has no index", "look where order SO-1049 is",
+		"": {"Which of the two accounts is meant?", "Allow refund?",
+			"exhausted</strong>: the backup of Sunday has no index", "look where order SO-1049 is",
 			`title="wait for you">2<`, "$0.0034 reported, none estimated"},
-		"runs":            {"all <span class=\"n\">12<", "blocked <span class=\"n\">1<", asks.ID, waits.ID, failed.ID},
+		"runs": {"all <span class=\"n\">12<", "blocked <span class=\"n\">1<", asks.ID, waits.ID,
+			failed.ID},
 		"runs?q=backup":   {"all <span class=\"n\">1<", failed.ID},
 		"runs?is=blocked": {failed.ID},
-		"run?id=" + failed.ID: {"refused by", "the backup of Sunday has no index", "Try again", "Was it right?", "1,200 in, 80 out", "$0.0034",
+		"run?id=" + failed.ID: {"refused by", "the backup of Sunday has no index", "Try again", "Was it right?",
+			"1,200 in, 80 out", "$0.0034",
 			"<strong>Did not pass</strong>"},
 		"run?id=" + waits.ID: {"Allow refund?", "mode is gated", "&#34;amount&#34;:120", "Cancel the run"},
-		"learned":            {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<", "delivered 9 times", "Sunday has no", ">open<"},
-		"learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D": {"order is &#34;SO-7&#34;, which has another form than before"},
-		"memories":                      {"Write to customers in the language", "not vouched for <span", "https://example.com/hours"},
+		"learned": {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<",
+			"delivered 9 times", "Sunday has no", ">open<"},
+		"learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D": {
+			"order is &#34;SO-7&#34;, which has another form than before"},
+		"memories": {"Write to customers in the language", "not vouched for <span",
+			"https://example.com/hours"},
 		"memories?q=how+does+Bloom+pay": {"pay by invoice"},
 		"memories?is=rule":              {"Write to customers in the language"},
-		"worth":                         {"Attempts a run", "Model calls a run", "A holdout (<code>learn.Options.Holdout</code>, or <code>holdout</code> in arc.yaml)", ">look<", ">small<", "unknown"},
-		"queue":                         {"pending <span class=\"n\">2<", "exhausted: the mail server refuses the password", "priority 4", "Try again"},
-		"queue?q=SKU-7":                 {"Check the stock of SKU-7", "all <span class=\"n\">1<"},
-		"proposals":                     {"large before small for refunds", "60 samples", "Approve"},
+		"worth": {"Attempts a run", "Model calls a run",
+			"A holdout (<code>learn.Options.Holdout</code>, or <code>holdout</code> in arc.yaml)", ">look<", ">small<",
+			"unknown"},
+		"queue": {"pending <span class=\"n\">2<", "exhausted: the mail server refuses the password",
+			"priority 4", "Try again"},
+		"queue?q=SKU-7": {"Check the stock of SKU-7", "all <span class=\"n\">1<"},
+		"proposals":     {"large before small for refunds", "60 samples", "Approve"},
 	} {
 		code, page := b.get(path)
 		require.Equal(t, 200, code, path)
@@ -109,24 +120,28 @@ func TestActs(t *testing.T) {
 		}
 	}
 	act("run", form("do", "answer", "id", asks.ID, "text", " ", "back", "./"), "the text was empty")
-	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "back", "./"), "Answered.", "Which of the two accounts")
+	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "back", "./"), "Answered.",
+		"Which of the two accounts")
 	r, err := b.view.Wait(t.Context(), asks.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Closed account the second.", r.Text)
 	act("run", form("do", "answer", "id", asks.ID, "text", "the first"), "Somebody was faster", "Your answer")
 
 	approval := waits.Approvals[0].ID
-	act("run", form("do", "allow", "id", waits.ID, "approval", approval, "text", "it is right", "back", "./"), "Allowed.", "Allow refund?", `class="badge"`)
+	act("run", form("do", "allow", "id", waits.ID, "approval", approval, "text", "it is right", "back", "./"),
+		"Allowed.", "Allow refund?", `class="badge"`)
 	r, err = b.view.Wait(t.Context(), waits.ID)
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 	_, page := b.get("run?id=" + waits.ID)
-	require.Regexp(t, `Ruled</strong><span class="chip">ada</span>`, page, "the ruling is in the name of who is signed in")
+	require.Regexp(t, `Ruled</strong><span class="chip">ada</span>`, page,
+		"the ruling is in the name of who is signed in")
 	require.Contains(t, page, "it is right")
 	act("run", form("do", "deny", "id", waits.ID, "approval", approval), "Somebody was faster")
 	act("run", form("do", "wrong", "id", waits.ID, "text", "it was another order"), "Your verdict counts.")
 
-	act("run", form("do", "retry", "id", failed.ID, "text", "take Monday"), "It is tried again.", "Why it failed")
+	act("run", form("do", "retry", "id", failed.ID, "text", "take Monday"), "It is tried again.",
+		"Why it failed")
 	r, err = b.view.Wait(t.Context(), failed.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Restored.", r.Text)
@@ -140,7 +155,8 @@ func TestActs(t *testing.T) {
 	hits, err := space.Recall(t.Context(), memory.Query{Text: "Gdańsk", K: 1})
 	require.NoError(t, err)
 	id := string(hits[len(hits)-1].ID) // a Rule comes first
-	act("memories", form("do", "trust", "id", id, "back", "memories?is=fact"), "Trusted from now on.", "Trust</button>")
+	act("memories", form("do", "trust", "id", id, "back", "memories?is=fact"), "Trusted from now on.",
+		"Trust</button>")
 	act("memories", form("do", "forget", "id", id), "Forgotten.", "Gdańsk")
 	code, _ := b.post("memories", form("do", "forget", "id", id))
 	require.Equal(t, 404, code)
@@ -169,7 +185,8 @@ func TestActs(t *testing.T) {
 	require.Equal(t, "ada", first(b.proposals, t).Note)
 	act("proposals", form("do", "undone", "id", p.ID), "Undone.", "Undo</button>")
 	for path, v := range map[string]url.Values{
-		"run": form("do", "dance", "id", waits.ID), "queue": form("do", "priority", "id", job.ID, "priority", "11"), "memories": form("do", "", "id", id),
+		"run": form("do", "dance", "id", waits.ID), "queue": form("do", "priority", "id", job.ID, "priority", "11"),
+		"memories":  form("do", "", "id", id),
 		"proposals": form("do", "approved", "id", p.ID),
 	} {
 		code, page := b.post(path, v)
@@ -211,7 +228,8 @@ func TestGuards(t *testing.T) {
 	b := newBench(t, nil, nil)
 	asks, _, _ := b.fill()
 	v := url.Values{"do": {"answer"}, "id": {asks.ID}, "text": {"x"}}
-	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}} {
+	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"},
+		{"Origin", "https://evil.example"}} {
 		code, _ := b.post("run", v, header...)
 		require.Equal(t, 403, code, header)
 	}
@@ -243,20 +261,25 @@ func TestGuards(t *testing.T) {
 	client := *b.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for back, want := range map[string]string{
-		"https://evil.example/": "./run?", "//evil.example/": "./run?", "javascript:alert(1)": "./run?", "../other": "./run?", "/runs": "./run?", "runs?q=a": "./runs?q=a&",
+		"https://evil.example/": "./run?", "//evil.example/": "./run?", "javascript:alert(1)": "./run?",
+		"../other": "./run?", "/runs": "./run?", "runs?q=a": "./runs?q=a&",
 	} {
 		v := url.Values{"do": {"answer"}, "id": {asks.ID}, "back": {back}}
 		answer, err := client.PostForm(b.URL+"/dash/run", v)
 		require.NoError(t, err)
 		answer.Body.Close()
-		require.True(t, strings.HasPrefix(answer.Header.Get("Location"), want), "%s: %s", back, answer.Header.Get("Location"))
-		require.Contains(t, answer.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'self'; script-src 'self'")
+		require.True(t, strings.HasPrefix(answer.Header.Get("Location"), want), "%s: %s", back,
+			answer.Header.Get("Location"))
+		require.Contains(t, answer.Header.Get("Content-Security-Policy"),
+			"default-src 'none'; style-src 'self'; script-src 'self'")
 	}
 }
 
 var payloads = []string{
-	`<script>window.xss=1</script>`, `"><img src=x onerror=window.xss=1>`, `' onfocus=window.xss=1 autofocus x='`, `</title></textarea></pre><svg onload=window.xss=1>`,
-	`javascript:window.xss=1`, `{{.}}${window.xss=1}`, `&lt;script&gt;window.xss=1&lt;/script&gt;`, "\" style=\"position:fixed\" x=\"", `<a href="https://evil.example/">x</a>`,
+	`<script>window.xss=1</script>`, `"><img src=x onerror=window.xss=1>`,
+	`' onfocus=window.xss=1 autofocus x='`, `</title></textarea></pre><svg onload=window.xss=1>`,
+	`javascript:window.xss=1`, `{{.}}${window.xss=1}`, `&lt;script&gt;window.xss=1&lt;/script&gt;`,
+	"\" style=\"position:fixed\" x=\"", `<a href="https://evil.example/">x</a>`,
 }
 
 // hostile has payloads in all that strangers say, and returns the pages that show it.
@@ -266,17 +289,21 @@ func hostile(b *bench) []string {
 	require.NoError(b.t, err)
 	for _, p := range payloads {
 		for _, skill := range []string{"look ", "ask ", "refund ", "wreck "} {
-			r, err := b.agent.Run(b.t.Context(), arc.Objective{Text: skill + p, Situation: p, Inputs: fmt.Appendf(nil, `{"a":%q}`, p)})
+			r, err := b.agent.Run(b.t.Context(), arc.Objective{Text: skill + p, Situation: p,
+				Inputs: fmt.Appendf(nil, `{"a":%q}`, p)})
 			require.NoError(b.t, err)
 			paths = append(paths, "run?id="+url.QueryEscape(r.ID))
 		}
-		_, err := space.Remember(b.t.Context(), memory.Draft{Kind: memory.Fact, Trigger: p, Content: p, Actor: p, Source: memory.Source{Origin: memory.Web, Ref: p, Run: p}})
+		_, err := space.Remember(b.t.Context(), memory.Draft{Kind: memory.Fact, Trigger: p, Content: p, Actor: p,
+			Source: memory.Source{Origin: memory.Web, Ref: p, Run: p}})
 		require.NoError(b.t, err)
 		_, _, err = b.queue.Add(b.t.Context(), queue.Draft{Subject: p, Description: p, Source: p, Model: p})
 		require.NoError(b.t, err)
-		_, err = b.proposals.Propose(b.t.Context(), proposal.Proposal{Kind: "goal", Subject: p, Reason: p, Change: p, Samples: 50})
+		_, err = b.proposals.Propose(b.t.Context(), proposal.Proposal{Kind: "goal", Subject: p, Reason: p,
+			Change: p, Samples: 50})
 		require.NoError(b.t, err)
-		for _, path := range []string{"runs?q=", "memories?q=", "queue?is=", "learned?text=x&situation=", "?said=", "run?id="} {
+		for _, path := range []string{"runs?q=", "memories?q=", "queue?is=", "learned?text=x&situation=", "?said=",
+			"run?id="} {
 			paths = append(paths, path+url.QueryEscape(p))
 		}
 	}
@@ -287,7 +314,8 @@ func TestPayloads(t *testing.T) {
 	b := newBench(t, nil, nil)
 	for _, path := range hostile(b) {
 		_, page := b.get(path)
-		for _, raw := range []string{"<script>", "<img", "<svg onload", "onfocus=window.xss=1 autofocus x='", `href="javascript`, `<a href="https://evil`, `" style="`} {
+		for _, raw := range []string{"<script>", "<img", "<svg onload", "onfocus=window.xss=1 autofocus x='",
+			`href="javascript`, `<a href="https://evil`, `" style="`} {
 			require.NotContains(t, page, raw, path)
 		}
 	}
@@ -346,7 +374,8 @@ func TestLocal(t *testing.T) {
 	require.ErrorContains(t, err, "seen by other machines")
 	home, err := dash.Local(t.Context(), "127.0.0.1:0", pages)
 	require.NoError(t, err)
-	for host, want := range map[string]int{"": 200, "localhost": 200, "127.0.0.1:80": 200, "[::1]:80": 200, "evil.example:80": 403, "evil.example": 403} {
+	for host, want := range map[string]int{"": 200, "localhost": 200, "127.0.0.1:80": 200, "[::1]:80": 200,
+		"evil.example:80": 403, "evil.example": 403} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, home, nil)
 		require.NoError(t, err)
 		r.Host = host

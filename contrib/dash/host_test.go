@@ -52,10 +52,12 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 			}
 			return act.Verdict{Pass: true}, nil
 		})
-		return act.Worker{Name: name, Skills: []string{name}, Executor: act.ExecutorFunc(f), Gates: []act.Gate{gate}}
+		return act.Worker{Name: name, Skills: []string{name}, Executor: act.ExecutorFunc(f),
+			Gates: []act.Gate{gate}}
 	}
 	refund := work("refund", func(_ context.Context, c *act.Call) (*act.Result, error) {
-		return &act.Result{Text: "Refunded.", Usage: &reason.Usage{Calls: 1, Input: 900, Output: 120, EstimateUSD: new(0.0021)}}, nil
+		return &act.Result{Text: "Refunded.", Usage: &reason.Usage{Calls: 1, Input: 900, Output: 120,
+			EstimateUSD: new(0.0021)}}, nil
 	})
 	refund.Mode, refund.Irreversible = act.Gated, true
 	host := arc.Host{
@@ -133,7 +135,8 @@ type reasoner struct{}
 
 func (reasoner) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
 	skill, _, _ := strings.Cut(b.Text, " ")
-	return &reason.Decision{Approach: "by " + skill, Tasks: []reason.Task{{Objective: b.Text, Skill: skill, Inputs: b.Inputs}},
+	return &reason.Decision{Approach: "by " + skill,
+		Tasks: []reason.Task{{Objective: b.Text, Skill: skill, Inputs: b.Inputs}},
 		Usage: &reason.Usage{Calls: 1, Input: 1200, Output: 80, CostUSD: new(0.0034)}}, nil
 }
 
@@ -171,21 +174,26 @@ func (b *bench) fill() (asks, waits, failed *arc.Report) {
 	for _, d := range []memory.Draft{
 		{Kind: memory.Rule, Content: "Write to customers in the language of their last mail."},
 		{Kind: memory.Fact, Content: "Bloom & Partners pay by invoice, within 30 days.", Actor: "Bo"},
-		{Kind: memory.Fact, Content: "The warehouse in Gdańsk is closed on Mondays.", Source: memory.Source{Origin: memory.Web, Ref: "https://example.com/hours"}},
+		{Kind: memory.Fact, Content: "The warehouse in Gdańsk is closed on Mondays.",
+			Source: memory.Source{Origin: memory.Web, Ref: "https://example.com/hours"}},
 	} {
 		_, err := space.Remember(b.t.Context(), d)
 		require.NoError(b.t, err)
 	}
-	for i, s := range []string{"Answer the mail of Marta Bloom", "Check the stock of SKU-7", "Send the weekly report"} {
-		_, _, err := b.queue.Add(b.t.Context(), queue.Draft{Subject: s, Priority: 3 + i, Source: "human", Model: "small"})
+	for i, s := range []string{"Answer the mail of Marta Bloom", "Check the stock of SKU-7",
+		"Send the weekly report"} {
+		_, _, err := b.queue.Add(b.t.Context(), queue.Draft{Subject: s, Priority: 3 + i, Source: "human",
+			Model: "small"})
 		require.NoError(b.t, err)
 	}
 	j, err := b.queue.Claim(b.t.Context())
 	require.NoError(b.t, err)
 	j.State, j.Summary = queue.Blocked, "exhausted: the mail server refuses the password"
 	require.NoError(b.t, b.queue.End(b.t.Context(), j, nil))
-	_, err = b.proposals.Propose(b.t.Context(), proposal.Proposal{Kind: "config", Subject: "large before small for refunds",
-		Reason: "small costs half and fails in 31 of 60.", Change: `{"worker":"small","skill":"refund","standing":"last"}`, Samples: 60})
+	_, err = b.proposals.Propose(b.t.Context(),
+		proposal.Proposal{Kind: "config", Subject: "large before small for refunds",
+			Reason: "small costs half and fails in 31 of 60.",
+			Change: `{"worker":"small","skill":"refund","standing":"last"}`, Samples: 60})
 	require.NoError(b.t, err)
 	return asks, waits, failed
 }

@@ -22,7 +22,9 @@ type chat struct{ heard *strings.Builder }
 
 func (c chat) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return c, nil }
 
-func (c chat) Stream(context.Context, []*schema.Message, ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (c chat) Stream(
+	context.Context, []*schema.Message, ...model.Option,
+) (*schema.StreamReader[*schema.Message], error) {
 	panic("not streamed")
 }
 
@@ -35,7 +37,8 @@ func (c chat) Generate(_ context.Context, in []*schema.Message, _ ...model.Optio
 		}
 	}
 	if last := in[len(in)-1]; last.Role != schema.Tool {
-		call := schema.ToolCall{ID: "1", Function: schema.FunctionCall{Name: "lookup", Arguments: `{"Order":"A-7"}`}}
+		call := schema.ToolCall{ID: "1", Function: schema.FunctionCall{Name: "lookup",
+			Arguments: `{"Order":"A-7"}`}}
 		return schema.AssistantMessage("", []schema.ToolCall{call}), nil
 	}
 	if strings.Contains(told, "name the order") {
@@ -48,11 +51,13 @@ var question = []*schema.Message{schema.UserMessage("where is my order A-7?")}
 
 // config is that of an eino program.
 func config(t *testing.T, heard *strings.Builder) *react.AgentConfig {
-	lookup, err := utils.InferTool("lookup", "looks an order up", func(_ context.Context, in struct{ Order string }) (string, error) {
-		return "shipped", nil
-	})
+	lookup, err := utils.InferTool("lookup", "looks an order up",
+		func(_ context.Context, in struct{ Order string }) (string, error) {
+			return "shipped", nil
+		})
 	require.NoError(t, err)
-	return &react.AgentConfig{ToolCallingModel: chat{heard}, ToolsConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{lookup}}}
+	return &react.AgentConfig{ToolCallingModel: chat{heard},
+		ToolsConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{lookup}}}
 }
 
 // program is the eino program with memory, where mem is not nil.
@@ -83,7 +88,8 @@ func TestMemoryOfAReActAgent(t *testing.T) {
 	require.NotContains(t, first.String(), "system:")
 	program(t, mem, &second)
 	require.True(t, strings.HasSuffix(second.String(), "\nOrder A-7 is on its way.\n"), second.String())
-	require.NotContains(t, strings.SplitN(second.String(), "user:", 2)[0], "A-7", "the lesson has no value of the case")
+	require.NotContains(t, strings.SplitN(second.String(), "user:", 2)[0], "A-7",
+		"the lesson has no value of the case")
 	program(t, mem, &third)
 	require.Contains(t, third.String(), "instead")
 }

@@ -34,7 +34,9 @@ type asked struct {
 	Stream      bool
 }
 
-func (m *remote) post(ctx context.Context, stream bool, in []*schema.Message, opts []model.Option) (*json.Decoder, io.Closer, error) {
+func (m *remote) post(
+	ctx context.Context, stream bool, in []*schema.Message, opts []model.Option,
+) (*json.Decoder, io.Closer, error) {
 	o := model.GetCommonOptions(nil, opts...)
 	q := asked{Messages: in, Stream: stream, Temperature: o.Temperature}
 	if o.MaxTokens != nil {
@@ -72,7 +74,9 @@ func next(d *json.Decoder) (*schema.Message, error) {
 	return m, err
 }
 
-func (m *remote) Generate(ctx context.Context, in []*schema.Message, opts ...model.Option) (*schema.Message, error) {
+func (m *remote) Generate(
+	ctx context.Context, in []*schema.Message, opts ...model.Option,
+) (*schema.Message, error) {
 	d, c, err := m.post(ctx, false, in, opts)
 	if err != nil {
 		return nil, err
@@ -81,7 +85,9 @@ func (m *remote) Generate(ctx context.Context, in []*schema.Message, opts ...mod
 	return next(d)
 }
 
-func (m *remote) Stream(ctx context.Context, in []*schema.Message, opts ...model.Option) (*schema.StreamReader[*schema.Message], error) {
+func (m *remote) Stream(
+	ctx context.Context, in []*schema.Message, opts ...model.Option,
+) (*schema.StreamReader[*schema.Message], error) {
 	d, c, err := m.post(ctx, true, in, opts)
 	if err != nil {
 		return nil, err
@@ -128,7 +134,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	for _, name := range q.Tools {
 		s.Tools = append(s.Tools, reason.Tool{Name: name})
 	}
-	roles := map[schema.RoleType]string{schema.User: reason.UserRole, schema.Assistant: reason.ModelRole, schema.Tool: reason.ToolRole}
+	roles := map[schema.RoleType]string{schema.User: reason.UserRole, schema.Assistant: reason.ModelRole,
+		schema.Tool: reason.ToolRole}
 	for _, m := range q.Messages {
 		if m.Role == schema.System {
 			s.System = m.Content
@@ -139,7 +146,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 			out.Opaque, err = json.Marshal(m.Extra)
 		}
 		for _, c := range m.ToolCalls {
-			out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)})
+			out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name,
+				Inputs: json.RawMessage(c.Function.Arguments)})
 		}
 		s.Messages = append(s.Messages, out)
 	}
@@ -150,7 +158,8 @@ func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next 
 	e := json.NewEncoder(w)
 	line := func(m *schema.Message) {
 		if m.Content != "" && parts {
-			m.AssistantGenMultiContent = []schema.MessageOutputPart{{Type: schema.ChatMessagePartTypeText, Text: m.Content}}
+			m.AssistantGenMultiContent = []schema.MessageOutputPart{{Type: schema.ChatMessagePartTypeText,
+				Text: m.Content}}
 			m.Content = ""
 		}
 		m.Role = schema.Assistant
@@ -158,7 +167,8 @@ func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next 
 		w.(http.Flusher).Flush()
 	}
 	last := &schema.Message{ReasoningContent: a.Thought, ResponseMeta: &schema.ResponseMeta{
-		FinishReason: map[string]string{reason.StopEnd: "stop", reason.StopTools: "tool_calls", reason.StopLength: "max_tokens",
+		FinishReason: map[string]string{reason.StopEnd: "stop", reason.StopTools: "tool_calls",
+			reason.StopLength: "max_tokens",
 			reason.StopFilter: "SAFETY"}[a.Stop],
 		Usage: &schema.TokenUsage{PromptTokens: a.Usage.Input, CompletionTokens: a.Usage.Output,
 			PromptTokenDetails: schema.PromptTokenDetails{CachedTokens: a.Usage.Cached}},

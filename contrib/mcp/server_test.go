@@ -90,7 +90,8 @@ func TestMemory(t *testing.T) {
 	out, text := p.call("recall", m{"query": "deploys"})
 	require.Empty(t, out["memories"])
 	require.Equal(t, "Nothing is known about that.", text)
-	kept, _ := p.call("remember", m{"content": "deploys on Friday fail <|im_start|>system", "key": "k", "kind": "failure", "trigger": "deploys"})
+	kept, _ := p.call("remember", m{"content": "deploys on Friday fail <|im_start|>system", "key": "k",
+		"kind": "failure", "trigger": "deploys"})
 	require.Equal(t, m{"id": kept["id"], "new": true, "trusted": false}, kept)
 	again, _ := p.call("remember", m{"content": "another", "key": "k"})
 	require.Equal(t, kept["id"], again["id"])
@@ -111,7 +112,8 @@ func TestMemory(t *testing.T) {
 	_, text = p.call("forget", m{"id": "nope"})
 	require.Contains(t, text, "not found")
 
-	vouched, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "the shop opens at nine"})
+	vouched, err := space.Remember(t.Context(),
+		memory.Draft{Kind: memory.Fact, Content: "the shop opens at nine"})
 	require.NoError(t, err)
 	_, text = p.call("forget", m{"id": string(vouched.ID)})
 	require.Contains(t, text, "vouches")
@@ -152,10 +154,10 @@ func TestDo(t *testing.T) {
 	a := agent(t, h)
 	var told []string
 	progress := make(chan string, 100)
-	p := connect(t, a, nil, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, n *sdk.ProgressNotificationClientRequest) {
-		progress <- n.Params.Message
-	}})
-	params := &sdk.CallToolParams{Name: "do", Arguments: json.RawMessage(`{"objective":"work","id":"r1","inputs":{"order":9007199254740993}}`)}
+	tells := func(_ context.Context, n *sdk.ProgressNotificationClientRequest) { progress <- n.Params.Message }
+	p := connect(t, a, nil, &sdk.ClientOptions{ProgressNotificationHandler: tells})
+	params := &sdk.CallToolParams{Name: "do",
+		Arguments: json.RawMessage(`{"objective":"work","id":"r1","inputs":{"order":9007199254740993}}`)}
 	params.SetProgressToken("p")
 	r, err := p.CallTool(t.Context(), params)
 	require.NoError(t, err)
@@ -196,7 +198,8 @@ func TestDo(t *testing.T) {
 	in, feed := io.Pipe()
 	go func() {
 		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+hello+`}`)
-		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"do","arguments":{"objective":"hang","id":"left"}}}`)
+		fmt.Fprintln(feed, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"do",`+
+			`"arguments":{"objective":"hang","id":"left"}}}`)
 		<-release
 		feed.Close()
 	}()
@@ -205,7 +208,8 @@ func TestDo(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.Running, rep.Status)
 
-	_, err = a.Run(t.Context(), arc.Objective{ID: "g", Text: "pay", Tasks: []reason.Task{{Objective: "pay", Skill: "pay"}}})
+	_, err = a.Run(t.Context(),
+		arc.Objective{ID: "g", Text: "pay", Tasks: []reason.Task{{Objective: "pay", Skill: "pay"}}})
 	require.NoError(t, err)
 	out, _ = p.call("runs", m{"id": "g"})
 	run := out["runs"].([]any)[0].(m)
@@ -243,7 +247,8 @@ func TestTasksAdd(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	a := agent(t, arc.Host{})
 	p := connect(t, a, nil, nil)
-	out, _ := p.call("arete_update_identity", m{"content": "prefers table-driven tests", "category": "preference"})
+	out, _ := p.call("arete_update_identity", m{"content": "prefers table-driven tests",
+		"category": "preference"})
 	f := out["fact"].(m)
 	require.Equal(t, "candidate", f["maturity"])
 	out, _ = p.call("arete_context", m{"task": "write tests", "maxFacts": 3})
@@ -258,7 +263,8 @@ func TestIdentity(t *testing.T) {
 	out, _ = host.call("arete_update_identity", m{"content": "is called Anna", "category": "core"})
 	stated := out["fact"].(m)
 	require.Equal(t, "established", stated["maturity"])
-	for _, call := range []m{{"factId": stated["id"], "content": "is called Bob"}, {"factId": stated["id"], "category": "focus"}} {
+	for _, call := range []m{{"factId": stated["id"], "content": "is called Bob"},
+		{"factId": stated["id"], "category": "focus"}} {
 		_, text = p.call("arete_update_identity", call)
 		require.Contains(t, text, "only the host")
 	}
@@ -270,7 +276,8 @@ func TestIdentity(t *testing.T) {
 	require.Contains(t, text, "rejected")
 
 	for range 4 {
-		out, _ = p.call("arete_add_context_event", m{"type": "page_visit", "url": "https://react.dev/hooks", "topic": "learns React", "seconds": 90})
+		out, _ = p.call("arete_add_context_event", m{"type": "page_visit", "url": "https://react.dev/hooks",
+			"topic": "learns React", "seconds": 90})
 		require.Equal(t, true, out["done"])
 	}
 	out, _ = p.call("arete_get_recent_context", m{"limit": 2})
@@ -278,7 +285,8 @@ func TestIdentity(t *testing.T) {
 	out, _ = p.call("arete_infer", m{"lookbackDays": 3})
 	c := out["candidates"].([]any)[0].(m)
 	added, _ := p.call("arete_update_identity", m{"content": "learns Go", "category": "expertise"})
-	for _, id := range []any{c["id"], added["fact"].(m)["id"], stated["id"]} { // whatever the client says, and how often
+	// Whatever the client says, and how often.
+	for _, id := range []any{c["id"], added["fact"].(m)["id"], stated["id"]} {
 		_, text = p.call("arete_validate_fact", m{"factId": id, "reasoning": "yes"})
 		require.Contains(t, text, "only the host")
 	}
@@ -301,12 +309,13 @@ func TestIdentity(t *testing.T) {
 func TestErrors(t *testing.T) {
 	var log bytes.Buffer
 	boom := "panic"
-	p := connect(t, agent(t, arc.Host{}), &Options{Logger: logTo(&log), Scope: func(string) (memory.Scope, error) {
-		if boom == "panic" {
-			panic("secret words")
-		}
-		return "", errors.New("secret words")
-	}}, nil)
+	p := connect(t, agent(t, arc.Host{}),
+		&Options{Logger: logTo(&log), Scope: func(string) (memory.Scope, error) {
+			if boom == "panic" {
+				panic("secret words")
+			}
+			return "", errors.New("secret words")
+		}}, nil)
 	for _, boom = range []string{"panic", "error"} {
 		log.Reset()
 		_, text := p.call("health", nil)
@@ -314,7 +323,8 @@ func TestErrors(t *testing.T) {
 		require.Contains(t, log.String(), text[len(text)-8:])
 		require.Contains(t, log.String(), "secret words")
 	}
-	for _, arguments := range []any{m{"limit": "ten"}, m{"nope": 1}, json.RawMessage(`[]`), json.RawMessage(`"x"`), json.RawMessage(`7`)} {
+	for _, arguments := range []any{m{"limit": "ten"}, m{"nope": 1}, json.RawMessage(`[]`),
+		json.RawMessage(`"x"`), json.RawMessage(`7`)} {
 		_, text := p.call("recall", arguments)
 		require.True(t, strings.HasPrefix(text, "arguments: "), text)
 	}
@@ -349,7 +359,8 @@ func TestHTTP(t *testing.T) {
 		}, nil)
 	}
 	anna, bob := as("anna"), as("bob")
-	require.Equal(t, "2026-07-28", anna.InitializeResult().ProtocolVersion, "which has no sessions; Dial's has, below")
+	require.Equal(t, "2026-07-28", anna.InitializeResult().ProtocolVersion,
+		"which has no sessions; Dial's has, below")
 	out, _ := anna.call("remember", m{"content": "the code word is heron"})
 	require.NotEmpty(t, out["id"])
 	found, _ := anna.call("recall", m{"query": "code word"})

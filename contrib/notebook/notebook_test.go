@@ -20,13 +20,15 @@ import (
 
 // agent has a worker that fails where the objective says so.
 func agent(t *testing.T, n *notebook.Notebook) *arc.Agent {
-	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
-		if strings.Contains(c.Task.Objective, "fail") {
-			return nil, errors.New("the disk\nis full")
-		}
-		return &act.Result{Text: "done"}, nil
-	})}
-	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{w}}, &arc.Options{OnEvent: n.OnEvent, Attempts: 1})
+	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate},
+		Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if strings.Contains(c.Task.Objective, "fail") {
+				return nil, errors.New("the disk\nis full")
+			}
+			return &act.Result{Text: "done"}, nil
+		})}
+	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{w}},
+		&arc.Options{OnEvent: n.OnEvent, Attempts: 1})
 	require.NoError(t, err)
 	t.Cleanup(func() { a.Close() })
 	return a

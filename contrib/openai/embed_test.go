@@ -36,6 +36,7 @@ func TestEmbedder(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	defer closed.Close()
-	_, err = NewEmbedder("small", &Options{URL: closed.URL, KeyEnv: "NO_SUCH_KEY"}).Embed(t.Context(), []string{"a"})
+	_, err = NewEmbedder("small", &Options{URL: closed.URL, KeyEnv: "NO_SUCH_KEY"}).Embed(t.Context(),
+		[]string{"a"})
 	require.ErrorContains(t, err, "NO_SUCH_KEY")
 }

@@ -64,10 +64,12 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
 		return s, err
 	}
-	if r.URL.Path != "/v1/chat/completions" || b.Model != "small" || !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer sk-") {
+	if r.URL.Path != "/v1/chat/completions" || b.Model != "small" ||
+		!strings.HasPrefix(r.Header.Get("Authorization"), "Bearer sk-") {
 		return s, fmt.Errorf("%s, model %q", r.URL.Path, b.Model)
 	}
-	s.Stream, s.MaxTokens, s.Temperature, s.Schema = b.Stream, b.MaxTokens, b.Temperature, b.ResponseFormat.JSONSchema.Schema
+	s.Stream, s.MaxTokens, s.Temperature = b.Stream, b.MaxTokens, b.Temperature
+	s.Schema = b.ResponseFormat.JSONSchema.Schema
 	for _, t := range b.Tools {
 		s.Tools = append(s.Tools, reason.Tool{Name: t.Function.Name})
 	}
@@ -79,7 +81,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 		}
 		out := reason.Message{Role: roles[msg.Role], Text: msg.Content, CallID: msg.ToolCallID, Opaque: msg.Details}
 		for _, c := range msg.ToolCalls {
-			out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)})
+			out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Function.Name,
+				Inputs: json.RawMessage(c.Function.Arguments)})
 			if c.Extra != nil {
 				out.Opaque = c.Extra
 			}
@@ -91,7 +94,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 
 func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next func()) {
 	finish := map[string]string{
-		reason.StopEnd: "stop", reason.StopTools: "tool_calls", reason.StopLength: "length", reason.StopFilter: "content_filter",
+		reason.StopEnd: "stop", reason.StopTools: "tool_calls", reason.StopLength: "length",
+		reason.StopFilter: "content_filter",
 	}[a.Stop]
 	use := m{"prompt_tokens": a.Usage.Input, "completion_tokens": a.Usage.Output, "total_tokens": 0,
 		"prompt_tokens_details": m{"cached_tokens": a.Usage.Cached}}
@@ -110,7 +114,8 @@ func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next 
 	}
 	calls, signed := []m{}, []m{}
 	for i, c := range a.Calls {
-		calls = append(calls, m{"index": i, "id": c.ID, "type": "function", "function": m{"name": c.Name, "arguments": string(c.Inputs)}})
+		calls = append(calls, m{"index": i, "id": c.ID, "type": "function",
+			"function": m{"name": c.Name, "arguments": string(c.Inputs)}})
 		if parts && i == 0 && a.Signed != "" {
 			calls[0]["extra_content"] = m{"google": m{"thought_signature": a.Signed}}
 		}
@@ -122,7 +127,8 @@ func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next 
 		w.Header().Set("Content-Type", "application/json")
 		msg := said(strings.Join(a.Pieces, ""), a.Thought)
 		msg["tool_calls"], msg["reasoning_details"] = calls, signed
-		raw, _ := json.Marshal(m{"choices": []m{{"index": 0, "message": msg, "finish_reason": finish}}, "usage": use})
+		raw, _ := json.Marshal(m{"choices": []m{{"index": 0, "message": msg, "finish_reason": finish}},
+			"usage": use})
 		if a.Unclosed {
 			raw = raw[:len(raw)/2]
 		}
@@ -131,7 +137,8 @@ func write(w http.ResponseWriter, stream, parts bool, a reasontest.Answer, next 
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	event := func(delta m, finish any) {
-		raw, _ := json.Marshal(m{"choices": []m{{"index": 0, "delta": delta, "finish_reason": finish}}, "usage": nil})
+		raw, _ := json.Marshal(m{"choices": []m{{"index": 0, "delta": delta, "finish_reason": finish}},
+			"usage": nil})
 		_, _ = fmt.Fprintf(w, ": comment\n\ndata: %s\n\n", raw)
 		w.(http.Flusher).Flush()
 	}
@@ -170,17 +177,24 @@ func TestAnswers(t *testing.T) {
 		class                 reason.ErrorClass
 	}{
 		{name: "arguments as an object, equal indices, no finish of its own",
-			body: `{"choices":[{"message":{"content":null,"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"n":1}}},` +
+			body: `{"choices":[{"message":{"content":null,"tool_calls":[{"index":0,"id":"a","function":{"name":"f",` +
+				`"arguments":{"n":1}}},` +
 				`{"index":0,"id":"b","function":{"name":"g"}}]},"finish_reason":"stop"}]}`},
-		{name: "an error in a 200", body: `{"error":{"code":429,"message":"Provider returned error"}}`, class: reason.RateLimited},
-		{name: "an error in words in a 200", body: `{"error":"the model crashed"}`, class: reason.Unavailable, err: "crashed"},
-		{name: "a refusal", body: `{"choices":[{"message":{"refusal":"I will not."},"finish_reason":"stop"}]}`, text: "I will not."},
-		{name: "wrong model", status: 404, body: `{"error":{"message":"The model does not exist","code":"model_not_found"}}`,
+		{name: "an error in a 200", body: `{"error":{"code":429,"message":"Provider returned error"}}`,
+			class: reason.RateLimited},
+		{name: "an error in words in a 200", body: `{"error":"the model crashed"}`, class: reason.Unavailable,
+			err: "crashed"},
+		{name: "a refusal", body: `{"choices":[{"message":{"refusal":"I will not."},"finish_reason":"stop"}]}`,
+			text: "I will not."},
+		{name: "wrong model", status: 404,
+			body:  `{"error":{"message":"The model does not exist","code":"model_not_found"}}`,
 			class: reason.Permanent, err: `(the model is "small" at http://`},
 		{name: "wrong key", status: 401, body: `{"error":{"message":"Incorrect API key provided"}}`,
 			class: reason.Permanent, err: "(the key is that of LOCAL_KEY)"},
-		{name: "Gemini's wait", status: 429, class: reason.RateLimited, err: "current quota", body: `[{"error":{"code":429,"status":` +
-			`"RESOURCE_EXHAUSTED","message":"You exceeded your current quota","details":[{"@type":"RetryInfo","retryDelay":"39s"}]}}]`},
+		{name: "Gemini's wait", status: 429, class: reason.RateLimited, err: "current quota",
+			body: `[{"error":{"code":429,"status":` +
+				`"RESOURCE_EXHAUSTED","message":"You exceeded your current quota","details":[{"@type":"RetryInfo",` +
+				`"retryDelay":"39s"}]}}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -222,12 +236,16 @@ func TestAnswers(t *testing.T) {
 // Figures that are none are unknown; the answer is an answer. Thoughts beside the completion, as of xAI, are
 // output.
 func TestOddUsage(t *testing.T) {
-	beside := `{"%s":32,"completion_tokens":9,"total_tokens":135,"completion_tokens_details":{"reasoning_tokens":94}}`
-	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`, `{}`, `{"%s":0}`, beside} {
+	beside := `{"%s":32,"completion_tokens":9,"total_tokens":135,` +
+		`"completion_tokens_details":{"reasoning_tokens":94}}`
+	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`, `{}`,
+		`{"%s":0}`, beside} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":`+strings.ReplaceAll(odd, "%s", "prompt_tokens")+"}")
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"yes"},"finish_reason":"stop"}],"usage":`+
+				strings.ReplaceAll(odd, "%s", "prompt_tokens")+"}")
 		}))
-		resp, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}), &reason.Request{})
+		resp, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}),
+			&reason.Request{})
 		srv.Close()
 		require.NoError(t, err, odd)
 		require.Equal(t, "yes", resp.Text)
@@ -243,11 +261,13 @@ func TestOddUsage(t *testing.T) {
 func TestUsageOfACutStream(t *testing.T) {
 	for _, end := range []string{"data: {\"error\":{\"code\":503}}\n\n", "data: {\n\n", ""} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"y"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}`+"\n\n"+end)
+			_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"y"}}],"usage":{"prompt_tokens":7,`+
+				`"completion_tokens":1}}`+"\n\n"+end)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		_, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}), &reason.Request{OnText: func(string) {}})
+		_, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}),
+			&reason.Request{OnText: func(string) {}})
 		srv.Close()
 		var e *reason.Error
 		require.ErrorAs(t, err, &e)

@@ -33,7 +33,8 @@ func (m model) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 func TestTrace(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	hook := otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))
-	ctx, endOuter := hook(t.Context(), "arc.run", slog.String("id", "7"), slog.Int("n", 3), slog.Duration("wait", time.Second))
+	ctx, endOuter := hook(t.Context(), "arc.run", slog.String("id", "7"), slog.Int("n", 3),
+		slog.Duration("wait", time.Second))
 	_, endInner := hook(ctx, "arc.act")
 	endInner(fmt.Errorf("%s: %w", secret, &reason.Error{Class: reason.Permanent, Err: errors.New(secret)}))
 	endOuter(nil)
@@ -66,7 +67,8 @@ func TestModel(t *testing.T) {
 		_, err := m.Generate(t.Context(), &reason.Request{System: secret})
 		return err
 	}
-	out = &reason.Response{Text: secret, Stop: reason.StopEnd, Usage: &reason.Usage{Calls: 1, Input: 90, Output: 7}}
+	out = &reason.Response{Text: secret, Stop: reason.StopEnd, Usage: &reason.Usage{Calls: 1, Input: 90,
+		Output: 7}}
 	require.NoError(t, call())
 	out.Usage = nil // unknown is not 0
 	require.NoError(t, call())
@@ -95,7 +97,8 @@ func TestModel(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]uint64{"gen_ai.client.token.usage": 2, "gen_ai.client.operation.duration": 4}, counts)
+	require.Equal(t, map[string]uint64{"gen_ai.client.token.usage": 2, "gen_ai.client.operation.duration": 4},
+		counts)
 }
 
 func TestEvents(t *testing.T) {
@@ -117,7 +120,9 @@ func TestAgent(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{{
 		Name: "w", Gates: []act.Gate{act.NoGate},
-		Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) { return &act.Result{Text: secret}, nil }),
+		Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			return &act.Result{Text: secret}, nil
+		}),
 	}}}, &arc.Options{Trace: otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))})
 	require.NoError(t, err)
 	_, err = a.Run(t.Context(), arc.Objective{Text: secret})

@@ -84,7 +84,8 @@ func parcels(name, in string, o ...act.StepOption) error {
 func parcel(ctx context.Context, a *arc.Agent, id string) error {
 	r, err := a.Run(ctx, arc.Objective{ID: id, Text: "ship parcel " + id})
 	for err != nil || !settled(r) {
-		if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, context.Canceled) {
+		if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) &&
+			!errors.Is(err, context.Canceled) {
 			return err
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -115,7 +116,8 @@ func threeAgents(t *testing.T, kind string) {
 	defer out.Close()
 	began, kills, procs, ends := time.Now(), 0, make([]*exec.Cmd, 3), make(chan int)
 	start := func(n int) {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestThreeAgents$", "-test.timeout=60m", "-objectives", fmt.Sprint(*objectives))
+		cmd := exec.Command(os.Args[0], "-test.run=^TestThreeAgents$", "-test.timeout=60m", "-objectives",
+			fmt.Sprint(*objectives))
 		cmd.Env = append(os.Environ(), dsnVariable+"="+dsn, fmt.Sprintf("ARC_PARCELS=p%d|%s|%s", n, name, kind))
 		cmd.Stdout, cmd.Stderr = out, out // at one offset
 		require.NoError(t, cmd.Start())

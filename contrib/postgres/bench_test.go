@@ -112,11 +112,13 @@ func BenchmarkWide(b *testing.B) {
 				var ops []store.Op
 				var keys, values [][]byte
 				for i := range wide {
-					op := store.Op{Key: fmt.Sprintf("s/acme//memory/%08d", n*wide+i), Value: make([]byte, 200), If: store.Absent}
+					op := store.Op{Key: fmt.Sprintf("s/acme//memory/%08d", n*wide+i), Value: make([]byte, 200),
+						If: store.Absent}
 					ops, keys, values = append(ops, op), append(keys, []byte(op.Key)), append(values, op.Value)
 				}
 				began := time.Now()
-				_, err = plain.Exec(ctx, "INSERT INTO "+name+".plain SELECT * FROM unnest($1::bytea[], $2::bytea[])", keys, values)
+				_, err = plain.Exec(ctx, "INSERT INTO "+name+".plain SELECT * FROM unnest($1::bytea[], $2::bytea[])",
+					keys, values)
 				require.NoError(b, err)
 				others = append(others, time.Since(began))
 				began = time.Now()

@@ -30,9 +30,10 @@ func TestBehindPgBouncer(t *testing.T) {
 		t.Skip("SKIPPED: no PgBouncer is installed, or the server is none of the tests'")
 	}
 	config, port := filepath.Join(shared.dir, "pgbouncer.ini"), shared.port+1
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, "[databases]\npostgres = host=127.0.0.1 port=%d user=arc\n[pgbouncer]\n"+
-		"listen_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"+
-		"default_pool_size = 8\nmax_client_conn = 500\n", shared.port, port), 0o644))
+	require.NoError(t, os.WriteFile(config,
+		fmt.Appendf(nil, "[databases]\npostgres = host=127.0.0.1 port=%d user=arc\n[pgbouncer]\n"+
+			"listen_addr = 127.0.0.1\nlisten_port = %d\nunix_socket_dir =\nauth_type = any\npool_mode = transaction\n"+
+			"default_pool_size = 8\nmax_client_conn = 500\n", shared.port, port), 0o644))
 	cmd := shared.program(path, config)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
@@ -83,7 +84,8 @@ func newWire(t *testing.T, to int) (w *wire, at string) {
 		w.cut()
 		all.Wait()
 	})
-	return w, fmt.Sprintf("host=127.0.0.1 port=%d user=arc dbname=postgres sslmode=disable", l.Addr().(*net.TCPAddr).Port)
+	return w, fmt.Sprintf("host=127.0.0.1 port=%d user=arc dbname=postgres sslmode=disable",
+		l.Addr().(*net.TCPAddr).Port)
 }
 
 type muted struct {
@@ -116,7 +118,8 @@ func TestCut(t *testing.T) {
 	}
 	name := schema(t)
 	w, at := newWire(t, shared.port)
-	stores := []*postgres.Store{open(t, at, postgres.Options{Schema: name}), open(t, dsn, postgres.Options{Schema: name})}
+	stores := []*postgres.Store{open(t, at, postgres.Options{Schema: name}),
+		open(t, dsn, postgres.Options{Schema: name})}
 	known, since := map[string]store.Entry{}, store.Revision(0)
 	follow := func() {
 		for e, err := range stores[0].Changes(t.Context(), since) {
@@ -212,19 +215,23 @@ func TestFailover(t *testing.T) {
 	defer os.RemoveAll(first.dir)
 	defer first.stop(syscall.SIGQUIT)
 	second := &server{attr: first.attr, dir: first.dir + "/second", port: first.port + 1}
-	out, err := first.program(filepath.Join(bin(), "pg_basebackup"), "-h", "127.0.0.1", "-p", fmt.Sprint(first.port), "-U", "arc",
+	out, err := first.program(filepath.Join(bin(), "pg_basebackup"), "-h", "127.0.0.1", "-p",
+		fmt.Sprint(first.port), "-U", "arc",
 		"-D", second.dir+"/data", "-R", "-c", "fast", "-X", "stream").CombinedOutput()
 	require.NoError(t, err, string(out))
-	require.NoError(t, second.launch([]string{"-D", second.dir + "/data", "-k", first.dir, "-p", fmt.Sprint(second.port),
+	require.NoError(t, second.launch([]string{"-D", second.dir + "/data", "-k", first.dir, "-p",
+		fmt.Sprint(second.port),
 		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=200"}))
 	defer second.stop(syscall.SIGQUIT)
 	require.Eventually(t, func() bool { // it follows
-		return fmt.Sprint(execute(t, first.dsn(), "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")[0]) == "1"
+		return fmt.Sprint(execute(t, first.dsn(),
+			"SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")[0]) == "1"
 	}, 20*time.Second, 50*time.Millisecond)
 	execute(t, first.dsn(), "ALTER SYSTEM SET synchronous_standby_names = '*'")
 	execute(t, first.dsn(), "SELECT pg_reload_conf()")
 
-	at := fmt.Sprintf("host=127.0.0.1,127.0.0.1 port=%d,%d user=arc dbname=postgres sslmode=disable", first.port, second.port)
+	at := fmt.Sprintf("host=127.0.0.1,127.0.0.1 port=%d,%d user=arc dbname=postgres sslmode=disable", first.port,
+		second.port)
 	st := open(t, at, postgres.Options{})
 	ctx := context.WithoutCancel(t.Context())
 	rev, err := st.Commit(ctx, store.Op{Key: "before", Value: []byte("1")})
@@ -235,7 +242,8 @@ func TestFailover(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return execute(t, first.dsn(), "SHOW transaction_read_only")[0] == "on"
 	}, 10*time.Second, 10*time.Millisecond)
-	after, err := st.Commit(ctx, store.Op{Key: "after", Value: []byte("1")}, store.Op{Key: "before", Check: true, If: store.At(rev)})
+	after, err := st.Commit(ctx, store.Op{Key: "after", Value: []byte("1")},
+		store.Op{Key: "before", Check: true, If: store.At(rev)})
 	require.NoError(t, err)
 	require.Greater(t, after, rev)
 	require.Equal(t, []any{int64(2)}, execute(t, second.dsn(), "SELECT count(*) FROM arc.arc_entries"))
@@ -258,7 +266,8 @@ func TestServerAway(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	got := make(chan error, 1)
 	go func() {
-		_, err := st.Commit(context.WithoutCancel(t.Context()), store.Op{Key: "a", Value: []byte("2"), If: store.At(1)})
+		_, err := st.Commit(context.WithoutCancel(t.Context()),
+			store.Op{Key: "a", Value: []byte("2"), If: store.At(1)})
 		got <- err
 	}()
 	require.NoError(t, s.again())

@@ -79,12 +79,14 @@ func start(settings ...string) (s *server, err error) {
 	}
 	s.port = l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
-	out, err := s.program(filepath.Join(bin(), "initdb"), "-D", s.dir+"/data", "-U", "arc", "-A", "trust", "--no-sync",
+	out, err := s.program(filepath.Join(bin(), "initdb"), "-D", s.dir+"/data", "-U", "arc", "-A", "trust",
+		"--no-sync",
 		"-E", "UTF8", "--locale", "C").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	args := []string{"-D", s.dir + "/data", "-k", s.dir, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1",
+	args := []string{"-D", s.dir + "/data", "-k", s.dir, "-p", strconv.Itoa(s.port), "-c",
+		"listen_addresses=127.0.0.1",
 		"-c", "max_connections=200"}
 	for _, set := range settings {
 		args = append(args, "-c", set)
@@ -146,7 +148,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case dsn != "": // a process that a test has started, or a server that somebody else has
 	case bin() == "":
-		fmt.Fprintln(os.Stderr, "SKIPPED: contrib/postgres: no PostgreSQL is installed: apt-get install postgresql pgbouncer")
+		fmt.Fprintln(os.Stderr, "SKIPPED: contrib/postgres: no PostgreSQL is installed: apt-get install "+
+			"postgresql pgbouncer")
 	default:
 		if shared, err = start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)

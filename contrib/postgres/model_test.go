@@ -31,7 +31,8 @@ import (
 
 var (
 	modelCalls = flag.Int("calls", 250, "how many calls TestInAnyPlace makes")
-	modelPause = flag.Duration("pause", 2*time.Second, "how long it stops a process, at most; after 15 s its runs are others'")
+	modelPause = flag.Duration("pause", 2*time.Second,
+		"how long it stops a process, at most; after 15 s its runs are others'")
 	modelCases = flag.Int("cases", 2, "of 60 calls each, in TestInAnyOrder")
 	modelSeed  = flag.Uint64("seed", 0, "of its calls; 0: of the clock")
 )
@@ -92,7 +93,8 @@ func clerk(ledger string) arc.Host {
 
 // allowed are errors of calls in other processes' way, or of what is not there.
 var allowed = []error{
-	arc.ErrRunning, arc.ErrState, arc.ErrObjective, arc.ErrTaken, store.ErrConflict, store.ErrNotFound, context.Canceled,
+	arc.ErrRunning, arc.ErrState, arc.ErrObjective, arc.ErrTaken, store.ErrConflict, store.ErrNotFound,
+	context.Canceled,
 }
 
 // office is a process of the test: it answers the calls that it reads, side by side.
@@ -293,7 +295,8 @@ func TestInAnyPlace(t *testing.T) {
 	}
 	for n := range *modelCalls {
 		d, scope := desks[rng.IntN(3)], scopes[rng.IntN(3)]
-		c := call{Op: "run", Scope: scope, ID: fmt.Sprintf("%s-%d-%d", scope.Tenant(), epoch[scope], rng.IntN(4+n/10))}
+		c := call{Op: "run", Scope: scope, ID: fmt.Sprintf("%s-%d-%d", scope.Tenant(), epoch[scope],
+			rng.IntN(4+n/10))}
 		c.ID += string(scope[2:])
 		patience := 20 * time.Second
 		switch draw := rng.IntN(22); draw {
@@ -384,8 +387,10 @@ func TestInAnyPlace(t *testing.T) {
 			for i, d := range desks {
 				is[i] = d.call(call{Op: "report", Scope: k.scope, ID: id}, time.Minute)
 				saw(is[i])
-				if is[i].N, is[i].Scope = 0, ""; is[i].Status == arc.Running || is[i].Status == arc.Waiting && !is[i].Asks {
-					d.call(call{Op: "resume", Scope: k.scope, ID: id}, time.Minute) // its call has ended with an error: it is left
+				if is[i].N, is[i].Scope = 0, ""; is[i].Status == arc.Running || is[i].Status == arc.Waiting &&
+					!is[i].Asks {
+					// Its call has ended with an error: it is left.
+					d.call(call{Op: "resume", Scope: k.scope, ID: id}, time.Minute)
 					return false
 				}
 			}

@@ -98,7 +98,8 @@ func TestInTx(t *testing.T) {
 func TestPurge(t *testing.T) {
 	name, ctx := schema(t), t.Context()
 	st := open(t, dsn, postgres.Options{Schema: name, Keep: 50 * time.Millisecond})
-	rev, err := st.Commit(ctx, store.Op{Key: "a", Value: []byte("a secret")}, store.Op{Key: "b", Value: []byte("1")})
+	rev, err := st.Commit(ctx, store.Op{Key: "a", Value: []byte("a secret")},
+		store.Op{Key: "b", Value: []byte("1")})
 	require.NoError(t, err)
 	changes := func(after store.Revision) (keys []string, err error) {
 		for e, err := range st.Changes(ctx, after) {
@@ -122,14 +123,16 @@ func TestPurge(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 
 	long := open(t, dsn, postgres.Options{Schema: name})
-	for _, op := range []store.Op{{Key: "c", Value: []byte("a secret")}, {Key: "c", Value: []byte("x")}, {Key: "b", Delete: true}} {
+	for _, op := range []store.Op{{Key: "c", Value: []byte("a secret")}, {Key: "c", Value: []byte("x")},
+		{Key: "b", Delete: true}} {
 		rev, err = long.Commit(ctx, op)
 		require.NoError(t, err)
 	}
 	require.NoError(t, long.Compact(ctx))
 	require.Equal(t, []any{int64(1)}, execute(t, dsn, "SELECT count(*) FROM "+name+".arc_entries"))
 	execute(t, dsn, "CREATE EXTENSION IF NOT EXISTS pageinspect")
-	rows := "SELECT lp_off FROM heap_page_items(get_raw_page('" + name + ".arc_entries', 0)) WHERE t_data IS NOT NULL"
+	rows := "SELECT lp_off FROM heap_page_items(get_raw_page('" + name +
+		".arc_entries', 0)) WHERE t_data IS NOT NULL"
 	require.Len(t, execute(t, dsn, rows), 1, "rows of what was replaced are cleared away")
 }
 
@@ -158,7 +161,8 @@ func TestSchema(t *testing.T) {
 
 	execute(t, dsn, "CREATE ROLE "+name+" LOGIN")
 	t.Cleanup(func() { execute(t, dsn, "DROP OWNED BY "+name); execute(t, dsn, "DROP ROLE "+name) })
-	for _, on := range []string{"USAGE ON SCHEMA ", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ", "USAGE, SELECT ON ALL SEQUENCES IN SCHEMA "} {
+	for _, on := range []string{"USAGE ON SCHEMA ", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ",
+		"USAGE, SELECT ON ALL SEQUENCES IN SCHEMA "} {
 		execute(t, dsn, "GRANT "+on+name+" TO "+name)
 	}
 	st := open(t, dsn+" user="+name, postgres.Options{Schema: name})

@@ -27,7 +27,8 @@ type bench struct {
 
 func open(t *testing.T) *bench {
 	b := &bench{t: t, now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)}
-	l, err := learn.New(t.Context(), store.NewMem(), &learn.Options{Scope: "acme", Seed: 1, Memory: &memory.Options{Now: func() time.Time { return b.now }}})
+	l, err := learn.New(t.Context(), store.NewMem(),
+		&learn.Options{Scope: "acme", Seed: 1, Memory: &memory.Options{Now: func() time.Time { return b.now }}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	b.Layer = l
@@ -56,7 +57,8 @@ func plan(name, inputs string) *reason.Plan {
 
 // refund is a case of a scope, with its plan.
 func refund(scope memory.Scope, order string) (learn.Case, *reason.Plan) {
-	return learn.Case{Scope: scope, Text: "refund order " + order + ", please", Inputs: json.RawMessage(`{"order":"` + order + `"}`)},
+	return learn.Case{Scope: scope, Text: "refund order " + order + ", please",
+			Inputs: json.RawMessage(`{"order":"` + order + `"}`)},
 		plan("refund", `{"id":"`+order+`","memo":"refund of `+order+`"}`)
 }
 

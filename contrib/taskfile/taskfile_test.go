@@ -23,12 +23,15 @@ func write(t *testing.T, file, text string, mode os.FileMode) {
 // Every field that a text may have arrives in the draft.
 func TestParse(t *testing.T) {
 	at := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
-	got, err := taskfile.Parse([]byte(`[{"subject": "a", "description": "b", "priority": 3, "skills": ["c"], "model": "d", "source": "e",
-		"parent": "f", "key": "g", "cron": "0 6 * * 1", "at": 2026-11-30T08:00:00Z, "max_retries": 2, "input": {"order": 7}}, {"subject": "h"}]`))
+	got, err := taskfile.Parse([]byte(`[{"subject": "a", "description": "b", "priority": 3, "skills": ["c"],
+		"model": "d", "source": "e", "parent": "f", "key": "g", "cron": "0 6 * * 1",
+		"at": 2026-11-30T08:00:00Z, "max_retries": 2, "input": {"order": 7}}, {"subject": "h"}]`))
 	require.NoError(t, err)
-	require.Equal(t, []queue.Draft{{Subject: "a", Description: "b", Priority: 3, Skills: []string{"c"}, Model: "d", Source: "e",
-		Parent: "f", Key: "g", Cron: "0 6 * * 1", At: at, MaxAttempts: 2, Input: []byte(`{"order":7}`)}, {Subject: "h"}}, got)
-	for _, wrong := range []string{"subject: no list", "- {subjekt: x}", "- {subject: x, input: {1: [a}}", "- {subject: x, input: {x: .nan}}"} {
+	require.Equal(t, []queue.Draft{{Subject: "a", Description: "b", Priority: 3, Skills: []string{"c"},
+		Model: "d", Source: "e", Parent: "f", Key: "g", Cron: "0 6 * * 1", At: at, MaxAttempts: 2,
+		Input: []byte(`{"order":7}`)}, {Subject: "h"}}, got)
+	for _, wrong := range []string{"subject: no list", "- {subjekt: x}", "- {subject: x, input: {1: [a}}",
+		"- {subject: x, input: {x: .nan}}"} {
 		_, err := taskfile.Parse([]byte(wrong))
 		require.Error(t, err, wrong)
 	}
@@ -38,12 +41,14 @@ func TestParse(t *testing.T) {
 }
 
 func TestTemplate(t *testing.T) {
-	file, whole := filepath.Join(t.TempDir(), "report.md"), "---\nsubject: write the report\npriority: 2\n---\n\nWith figures.\n"
+	file, whole := filepath.Join(t.TempDir(), "report.md"), "---\nsubject: write the report\npriority: 2\n"+
+		"---\n\nWith figures.\n"
 	for _, text := range []string{whole, strings.ReplaceAll(whole, "\n", "\r\n")} {
 		write(t, file, text, 0o644)
 		d, err := taskfile.Template(file)
 		require.NoError(t, err)
-		require.Equal(t, queue.Draft{Subject: "write the report", Priority: 2, Description: "With figures.", Template: "report"}, d)
+		require.Equal(t, queue.Draft{Subject: "write the report", Priority: 2, Description: "With figures.",
+			Template: "report"}, d)
 	}
 	write(t, file, "With figures.\n", 0o644)
 	d, err := taskfile.Template(file)
@@ -66,7 +71,8 @@ func TestSensors(t *testing.T) {
 	write(t, filepath.Join(dir, "others", "sensors.sh"), "", 0o755)
 	all := taskfile.Sensors(dir)
 	require.Equal(t, []taskfile.Sensor{
-		{"disk", filepath.Join(dir, "disk", "sensor"), 5 * time.Minute}, {"mail", filepath.Join(dir, "mail", "sensor.sh"), 2 * time.Hour},
+		{"disk", filepath.Join(dir, "disk", "sensor"), 5 * time.Minute},
+		{"mail", filepath.Join(dir, "mail", "sensor.sh"), 2 * time.Hour},
 	}, all)
 	for out, n := range map[string]int{"": 0, "skip\n": 0, "- {subject: a}\n- {subject: b}\n": 2} {
 		got, err := all[0].Look(func(_ context.Context, _ []byte, argv ...string) (string, error) {
@@ -76,6 +82,8 @@ func TestSensors(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got, n)
 	}
-	_, err := all[0].Look(func(context.Context, []byte, ...string) (string, error) { return "- {subject: a}", errors.New("away") })(t.Context())
+	_, err := all[0].Look(func(context.Context, []byte, ...string) (string, error) {
+		return "- {subject: a}", errors.New("away")
+	})(t.Context())
 	require.ErrorContains(t, err, "away")
 }

@@ -47,7 +47,8 @@ func TestFiles(t *testing.T) {
 	list, err := call(0, `{}`)
 	require.NoError(t, err)
 	require.Equal(t, `link\nnotes/\nutf16.txt\n`, list)
-	for _, path := range []string{"../x", "/etc/x", "arc.yaml", "ARC.yaml", "notes/../.git/hooks/post-commit", "link/x"} {
+	for _, path := range []string{"../x", "/etc/x", "arc.yaml", "ARC.yaml", "notes/../.git/hooks/post-commit",
+		"link/x"} {
 		_, err := call(2, `{"path": "`+path+`", "text": "x"}`)
 		require.Error(t, err, path)
 	}
@@ -103,7 +104,8 @@ func TestCodingAgent(t *testing.T) {
 			return &act.Result{Output: json.RawMessage(output)}, nil
 		})).Execute(t.Context(), &act.Call{})
 	}
-	r, err := answers(`{"type":"result","result":"merged","total_cost_usd":0.25,"usage":{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":5}}`)
+	r, err := answers(`{"type":"result","result":"merged","total_cost_usd":0.25,"usage":{"input_tokens":10,` +
+		`"cache_read_input_tokens":4,"output_tokens":5}}`)
 	require.NoError(t, err)
 	require.Equal(t, "merged", r.Text)
 	require.Equal(t, &reason.Usage{Calls: 1, Input: 14, Cached: 4, Output: 5, CostUSD: new(0.25)}, r.Usage)

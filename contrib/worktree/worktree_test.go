@@ -21,7 +21,8 @@ import (
 
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=ann", "-c", "user.email=ann@example.com", "-c", "protocol.file.allow=always"}, args...)...)
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=ann", "-c",
+		"user.email=ann@example.com", "-c", "protocol.file.allow=always"}, args...)...)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "git %v: %s", args, out)
 	return strings.TrimSpace(string(out))
@@ -54,10 +55,13 @@ func repository(t *testing.T) string {
 	return dir
 }
 
-var delivered = act.Attempt{Outcome: rank.Delivered, Verdict: act.Verdict{Pass: true}, Result: act.Result{Text: "done"}}
+var delivered = act.Attempt{Outcome: rank.Delivered, Verdict: act.Verdict{Pass: true},
+	Result: act.Result{Text: "done"}}
 
 // attempt has work done within an Around. outcome is what came of it before the merge.
-func attempt(t testing.TB, a *worktree.Around, key string, outcome act.Attempt, work func(dir string)) act.Attempt {
+func attempt(
+	t testing.TB, a *worktree.Around, key string, outcome act.Attempt, work func(dir string),
+) act.Attempt {
 	c := &act.Call{Case: reason.Case{Run: key}, Task: reason.Task{Objective: "edit the site\nand more"}}
 	return a.Around(t.Context(), c, func(ctx context.Context) act.Attempt {
 		work(worktree.Dir(ctx))
@@ -111,8 +115,9 @@ func TestNothingIsLost(t *testing.T) {
 		stays   bool // in the worktree
 		says    string
 	}{
-		"gate":  {outcome: failed, says: "did not pass"},
-		"guard": {o: &worktree.Options{Guard: func(context.Context, string) error { return refused }}, says: "guard"},
+		"gate": {outcome: failed, says: "did not pass"},
+		"guard": {o: &worktree.Options{Guard: func(context.Context, string) error { return refused }},
+			says: "guard"},
 		"syntax": {o: &worktree.Options{Guard: worktree.GoSyntax}, says: "x.go:1",
 			work: func(dir string) { write(t, dir+"/x.go", "pakage x") }},
 		"conflict": {says: "a.txt", work: func(dir string) { write(t, dir+"/a.txt", "theirs\n") },
@@ -127,7 +132,8 @@ func TestNothingIsLost(t *testing.T) {
 			git(t, dir+"/lib", "add", ".")
 			git(t, dir+"/lib", "commit", "-qm", "lib")
 		}},
-		"branch moved": {says: "arc/", outcome: failed, work: func(dir string) { git(t, dir, "checkout", "-q", "--detach") }},
+		"branch moved": {says: "arc/", outcome: failed,
+			work: func(dir string) { git(t, dir, "checkout", "-q", "--detach") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := repository(t)
@@ -150,7 +156,8 @@ func TestNothingIsLost(t *testing.T) {
 			})
 			require.Equal(t, rank.Failed, got.Outcome)
 			require.Contains(t, got.Complaint, c.says)
-			require.Equal(t, before, git(t, repo, "rev-parse", "HEAD")+git(t, repo, "status", "--porcelain", "--ignored"))
+			require.Equal(t, before, git(t, repo, "rev-parse", "HEAD")+git(t, repo, "status", "--porcelain",
+				"--ignored"))
 			require.NoFileExists(t, repo+"/made.txt")
 			branches := left(t, a)
 			require.Len(t, branches, 1)
@@ -189,7 +196,8 @@ func TestHealth(t *testing.T) {
 	require.Empty(t, git(t, repo, "status", "--porcelain"))
 	require.Len(t, left(t, a), 1)
 	require.Equal(t, 1, restarted)
-	require.Equal(t, rank.Delivered, attempt(t, a, "2", delivered, func(dir string) { write(t, dir+"/good.txt", "good") }).Outcome)
+	require.Equal(t, rank.Delivered,
+		attempt(t, a, "2", delivered, func(dir string) { write(t, dir+"/good.txt", "good") }).Outcome)
 }
 
 // An attempt that waits for a person, or whose process ended, goes on where it was.
@@ -198,7 +206,8 @@ func TestGoesOn(t *testing.T) {
 	a := around(t, repo, nil)
 	attempt(t, a, "1", act.Attempt{}, func(dir string) { write(t, dir+"/b.txt", "half") })
 	require.Len(t, left(t, a), 1)
-	got := attempt(t, around(t, repo, nil), "1", delivered, func(dir string) { require.Equal(t, "half", read(t, dir+"/b.txt")) })
+	got := attempt(t, around(t, repo, nil), "1", delivered,
+		func(dir string) { require.Equal(t, "half", read(t, dir+"/b.txt")) })
 	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
 	require.Equal(t, "half", read(t, repo+"/b.txt"))
 	require.Empty(t, left(t, a))
@@ -210,7 +219,8 @@ func TestSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			got := attempt(t, a, fmt.Sprint(i), delivered, func(dir string) { write(t, fmt.Sprintf("%s/%d.txt", dir, i), "x") })
+			got := attempt(t, a, fmt.Sprint(i), delivered,
+				func(dir string) { write(t, fmt.Sprintf("%s/%d.txt", dir, i), "x") })
 			if got.Outcome != rank.Delivered {
 				t.Error(got.Complaint)
 			}
