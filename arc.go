@@ -159,7 +159,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
 		busy: make(chan struct{}, 1),
 	}
-	a.tenants = newTenants(a.openTenant)
+	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
 	if o != nil {
 		a.opts = *o
 	}

@@ -12,8 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -28,28 +26,23 @@ const (
 )
 
 // tenants are those in memory: each is opened at its first use, and unloaded when nobody has used it for an
-// hour, or when too many others were used since. One that a run works on stays.
+// hour, or when too many others were used since. One that a run works on stays. They are one map, and not a
+// cache by recency: what a run holds must not be thrown out, and a cache does not know who holds what.
 type tenants struct {
-	open func(ctx context.Context, scope memory.Scope) (*tenant, error)
+	load func(ctx context.Context, scope memory.Scope) (*tenant, error)
 
 	mu   sync.Mutex
-	used map[string]*opening // held by a run, or being opened
-	idle *simplelru.LRU[string, *opening]
+	open map[string]*opening
 }
 
 // opening is a tenant that is open or being opened.
 type opening struct {
-	done    chan struct{}
+	done    chan struct{} // closed when t or err is set
 	t       *tenant
 	err     error
 	holders int
 	last    time.Time // of its uses
-	stale   bool      // it is opened anew for who comes next
-}
-
-func newTenants(open func(context.Context, memory.Scope) (*tenant, error)) *tenants {
-	idle, _ := simplelru.NewLRU[string, *opening](maxIdle, nil) // fails for sizes below 1
-	return &tenants{open: open, used: map[string]*opening{}, idle: idle}
+	stale   bool      // it is no more in the map: who comes next opens it anew, and the last holder closes it
 }
 
 // tenant has the parts of a tenant, over one group.
@@ -94,18 +87,15 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	}
 	name, first := scope.Tenant(), false
 	ts.mu.Lock()
-	o := ts.used[name]
+	o := ts.open[name]
 	if o == nil {
-		if o, _ = ts.idle.Peek(name); o == nil {
-			o, first = &opening{done: make(chan struct{})}, true
-		}
-		ts.idle.Remove(name)
-		ts.used[name] = o
+		o, first = &opening{done: make(chan struct{})}, true
+		ts.open[name] = o
 	}
 	o.holders++
 	ts.mu.Unlock()
 	if first {
-		o.t, o.err = ts.open(context.WithoutCancel(ctx), scope)
+		o.t, o.err = ts.load(context.WithoutCancel(ctx), scope)
 		close(o.done)
 	}
 	release = func() { ts.release(name, o) }
@@ -122,7 +112,7 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	return o.t, release, nil
 }
 
-// release lets the last holder go: the tenant is idle then, or closed where it is stale.
+// release lets a holder go. The last one closes what is stale.
 func (ts *tenants) release(name string, o *opening) {
 	ts.mu.Lock()
 	o.holders--
@@ -132,16 +122,10 @@ func (ts *tenants) release(name string, o *opening) {
 	case o.holders > 0:
 	case o.stale:
 		gone = append(gone, o)
-	default:
-		delete(ts.used, name)
-		if o.t == nil { // the next caller tries again
-			break
-		}
-		if ts.idle.Len() == maxIdle {
-			_, oldest, _ := ts.idle.RemoveOldest()
-			gone = append(gone, oldest)
-		}
-		ts.idle.Add(name, o)
+	case o.t == nil: // the next caller tries again
+		delete(ts.open, name)
+	case len(ts.open) > maxIdle:
+		gone = ts.trim()
 	}
 	ts.mu.Unlock()
 	_ = closeAll(gone)
@@ -150,45 +134,40 @@ func (ts *tenants) release(name string, o *opening) {
 // unload unloads what nobody has used for an hour.
 func (ts *tenants) unload() error {
 	ts.mu.Lock()
-	var gone []*opening
-	for {
-		_, oldest, some := ts.idle.GetOldest()
-		if !some || time.Since(oldest.last) < idleAfter {
-			break
-		}
-		ts.idle.RemoveOldest()
-		gone = append(gone, oldest)
-	}
+	gone := ts.trim()
 	ts.mu.Unlock()
 	return closeAll(gone)
+}
+
+// trim takes out the tenants that nobody holds and that were idle for too long, or are too many. The caller
+// has the lock, and closes them without it.
+func (ts *tenants) trim() (gone []*opening) {
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(ts.open)), func(n string) bool { return ts.open[n].holders > 0 })
+	slices.SortFunc(idle, func(a, b string) int { return ts.open[a].last.Compare(ts.open[b].last) })
+	for i, name := range idle {
+		if o := ts.open[name]; len(idle)-i > maxIdle || time.Since(o.last) >= idleAfter {
+			delete(ts.open, name)
+			gone = append(gone, o)
+		}
+	}
+	return gone
 }
 
 // forget has tenants opened anew at their next use: those of these names, or all where there is none.
 func (ts *tenants) forget(names ...string) error {
 	ts.mu.Lock()
 	var gone []*opening
-	for name, o := range ts.loaded() {
+	for name, o := range ts.open {
 		if len(names) > 0 && !slices.Contains(names, name) {
 			continue
 		}
-		if ts.idle.Remove(name) {
+		delete(ts.open, name)
+		if o.stale = true; o.holders == 0 {
 			gone = append(gone, o)
-		} else {
-			delete(ts.used, name)
-			o.stale = true
 		}
 	}
 	ts.mu.Unlock()
 	return closeAll(gone)
-}
-
-// loaded are all tenants; ts.mu is held.
-func (ts *tenants) loaded() map[string]*opening {
-	all := maps.Clone(ts.used)
-	for _, name := range ts.idle.Keys() {
-		all[name], _ = ts.idle.Peek(name)
-	}
-	return all
 }
 
 // refresh has the tenants that have changed between two revisions read what others have written.
@@ -197,10 +176,10 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, 
 		return nil
 	}
 	ts.mu.Lock()
-	loaded := ts.loaded()
+	open := maps.Clone(ts.open)
 	ts.mu.Unlock()
 	var errs []error
-	for name, o := range loaded {
+	for name, o := range open {
 		select {
 		case <-o.done:
 		default:

@@ -1,0 +1,55 @@
+package arc
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
+)
+
+// Tenants that nobody holds have a bound, the longest unused goes first, and one that is held stays, whatever
+// is forgotten meanwhile.
+func TestTenantsInMemory(t *testing.T) {
+	t.Parallel()
+	loads := map[string]int{}
+	ts := &tenants{open: map[string]*opening{}}
+	ts.load = func(ctx context.Context, scope memory.Scope) (*tenant, error) {
+		name := scope.Tenant()
+		if loads[name]++; name == "broken" {
+			return nil, store.ErrDamaged
+		}
+		bank, err := memory.Open(ctx, store.NewMem(), nil)
+		return &tenant{name: name, bank: bank}, err
+	}
+	use := func(name string) *tenant {
+		held, release, err := ts.hold(t.Context(), memory.Scope(name))
+		require.NoError(t, err)
+		release()
+		return held
+	}
+	_, release, err := ts.hold(t.Context(), "held")
+	require.NoError(t, err)
+	for i := range maxIdle + 10 {
+		use(fmt.Sprint("t", i))
+	}
+	require.Len(t, ts.open, maxIdle+1)
+	use("t0") // was unloaded
+	use(fmt.Sprint("t", maxIdle+9))
+	first := use("held")
+	require.Equal(t, []int{2, 1, 1}, []int{loads["t0"], loads[fmt.Sprint("t", maxIdle+9)], loads["held"]})
+	require.NoError(t, ts.forget("held"))
+	require.NotSame(t, first, use("held"), "who comes next has it opened anew")
+	release()
+	require.NotNil(t, ts.open["held"], "the former one is closed, not the new one")
+	require.NoError(t, ts.forget())
+	require.Empty(t, ts.open)
+	for n := range 2 { // each caller tries again
+		_, _, err := ts.hold(t.Context(), "broken")
+		require.ErrorIs(t, err, store.ErrDamaged)
+		require.Equal(t, n+1, loads["broken"])
+	}
+}
