@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -133,11 +134,7 @@ func Open(ctx context.Context, dir string, h Host, o *Options) (*Agent, error) {
 	if dir == "" {
 		return nil, errors.New("arc: no directory; use New with store.NewMem for an agent that keeps nothing")
 	}
-	var logger *slog.Logger
-	if o != nil {
-		logger = o.Logger
-	}
-	st, err := badger.Open(ctx, dir, &badger.Options{Logger: logger})
+	st, err := badger.Open(ctx, dir, &badger.Options{Logger: cmp.Or(o, &Options{}).Logger})
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
@@ -157,20 +154,15 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
 		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
-		busy: make(chan struct{}, 1),
+		busy: make(chan struct{}, 1), opts: *cmp.Or(o, &Options{}),
 	}
 	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
-	if o != nil {
-		a.opts = *o
-	}
 	opts := &a.opts
 	if err := opts.Scope.Check(); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
 	opts.Sanitizer = cmp.Or(opts.Sanitizer, redact.New(nil))
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
+	opts.Now = call.Clock(opts.Now)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
 	if !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck) {

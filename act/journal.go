@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
@@ -62,11 +63,9 @@ type Journal struct {
 func NewJournal(
 	g *store.Group, prefix string, now func() time.Time, stage func(b *store.Batch) error, onEvent func(e Event),
 ) *Journal {
-	if now == nil {
-		now = time.Now
+	return &Journal{
+		whole: g, g: g.Sub(prefix), prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1,
 	}
-	own := g.Sub(prefix)
-	return &Journal{whole: g, g: own, prefix: prefix, now: now, stage: stage, onEvent: onEvent, next: 1}
 }
 
 // Fresh says that nothing has been written to the Journal yet: it need not be read for what is not there.

@@ -12,6 +12,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -100,9 +101,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
 	l.seed = cmp.Or(l.opts.Seed, rand.Uint64())
-	if l.now = cmp.Or(l.opts.Memory, &memory.Options{}).Now; l.now == nil {
-		l.now = time.Now
-	}
+	l.now = call.Clock(cmp.Or(l.opts.Memory, &memory.Options{}).Now)
 	l.read, err = lru.New[string, *record](maxRead)
 	return l, err
 }

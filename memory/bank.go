@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
@@ -57,13 +58,8 @@ func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
 // step changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh
 // of the Group comes before.
 func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
+	opts := *cmp.Or(o, &Options{})
+	opts.Now = call.Clock(opts.Now)
 	an, err := text.New(opts.Languages...)
 	if err != nil {
 		return nil, fmt.Errorf("memory: %w", err)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
 )
@@ -72,11 +73,8 @@ const (
 func Open(
 	ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger,
 ) (*Book, error) {
-	if now == nil {
-		now = time.Now
-	}
-	b := &book{group: g, now: now, seed: seed, scopes: map[store.Scope]*scope{}, pacers: map[string]account{}}
-	b.logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
+	b := &book{group: g, now: call.Clock(now), seed: seed, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
+	b.scopes, b.pacers = map[store.Scope]*scope{}, map[string]account{}
 	g.Follow("s/", b.apply)
 	for e, err := range codec.Scan(ctx, g.Store(), kindName, pacerName) {
 		if err != nil {

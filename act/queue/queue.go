@@ -50,9 +50,7 @@ type Queue struct {
 // or store.NewGroup(st) for a Queue of its own.
 func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q := &Queue{g: g, o: *cmp.Or(o, &Options{}), index: newIndex(), scopes: map[store.Scope]bool{}}
-	if q.o.Now == nil {
-		q.o.Now = time.Now
-	}
+	q.o.Now = call.Clock(q.o.Now)
 	q.o.Sanitizer = cmp.Or(q.o.Sanitizer, redact.New(nil))
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
 	err := g.Refresh(ctx) // marks where other processes' changes begin

@@ -62,10 +62,7 @@ type executor struct {
 // The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are
 // "text" (live), "answer" with its usage, "calling" (live) and "tool".
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
-	x := &executor{model: m}
-	if o != nil {
-		x.opts = *o
-	}
+	x := &executor{model: m, opts: *cmp.Or(o, &Options{})}
 	x.tools, x.cards, x.wrong = check(ts)
 	answer, err := schema.Compile(x.opts.Schema)
 	if err != nil {

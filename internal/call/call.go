@@ -137,6 +137,14 @@ func flaw(err error, depth int) error {
 	return nil
 }
 
+// Clock is the clock that a host has given; nil: time.Now.
+func Clock(now func() time.Time) func() time.Time {
+	if now == nil {
+		return time.Now
+	}
+	return now
+}
+
 // Reworded returns err with another text: one that was cut or cleaned, and may be kept.
 func Reworded(err error, text string) error { return &reworded{text, err} }
 

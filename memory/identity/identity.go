@@ -33,6 +33,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/redact"
@@ -59,10 +60,7 @@ func New(group *store.Group, scope store.Scope, now func() time.Time, clean *red
 	if err := errors.Join(scope.Check(), err); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	if now == nil {
-		now = time.Now
-	}
-	return &Identity{group, scope, now, clean, words}, nil
+	return &Identity{group, scope, call.Clock(now), clean, words}, nil
 }
 
 // Kinds of keys.

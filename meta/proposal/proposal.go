@@ -38,6 +38,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -127,10 +128,7 @@ func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() ti
 	if err := scope.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	if now == nil {
-		now = time.Now
-	}
-	b := &Book{g: g, scope: scope, now: now, clean: redact.New(nil), all: map[string]record{}}
+	b := &Book{g: g, scope: scope, now: call.Clock(now), clean: redact.New(nil), all: map[string]record{}}
 	err := g.Refresh(ctx)
 	g.Follow(scope.Prefix(kind), b.apply)
 	for e, wrong := range g.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {

@@ -60,10 +60,7 @@ type collector struct {
 
 // NewWorld returns a World for the runs of a scope; nil is time.Now.
 func NewWorld(scope memory.Scope, now func() time.Time) *World {
-	if now == nil {
-		now = time.Now
-	}
-	return &World{scope: scope, now: now, domains: map[string]*domain{}}
+	return &World{scope: scope, now: call.Clock(now), domains: map[string]*domain{}}
 }
 
 // Set replaces what is known of a domain by a reading that was made just now. data is any value that encodes
