@@ -19,10 +19,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -68,8 +68,7 @@ func (s *session) add(t Try) (same, all int) {
 	return same, all
 }
 
-// cut is a text of at most maxText bytes.
-func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxText)], "") }
+func cut(text string) string { return fence.Cut(text, maxText) }
 
 // failed counts the tries at a goal that failed since it was last delivered: by an approach, and by all.
 func (s *session) failed(goal, approach string) (same, all int) {

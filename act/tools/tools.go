@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 )
@@ -390,5 +391,5 @@ func clip(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
-	return fmt.Sprintf("%s… (cut: %d bytes in all)", strings.ToValidUTF8(text[:n], ""), len(text))
+	return fmt.Sprintf("%s (cut: %d bytes in all)", fence.Clip(text, n), len(text))
 }

@@ -94,10 +94,18 @@ var hidden = regexp.MustCompile(`[\x7f-\x{9f}\p{Cf}\p{Co}\p{Zl}\p{Zp}]`)
 // joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
 
-// Clip returns a text, or its first n bytes and a sign that it goes on.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
+// Cut returns a text, or its first n bytes without a part of a character.
+func Cut(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "")
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return s
+}
+
+// Clip is Cut with a sign that the text goes on.
+func Clip(s string, n int) string {
+	if len(s) > n {
+		s = Cut(s, n) + "…"
+	}
+	return s
 }

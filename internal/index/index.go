@@ -328,9 +328,3 @@ var norms, open = func() (n, h [256]float32) {
 	}
 	return n, h
 }()
-
-// lexical is how much of a query a record is about, by the share of its words' weight that the record has.
-func lexical(x float64) float64 {
-	x = x * x * x
-	return x / (1 + x)
-}

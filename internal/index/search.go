@@ -107,7 +107,9 @@ func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 	for _, r := range sc.touched {
 		if q.wants(r) {
 			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
-			m.Lexical = lexical(m.Ratio * long)
+			x := m.Ratio * long
+			x *= x * x
+			m.Lexical = x / (1 + x) // as odds: half of what is asked for is x = 1
 			m.Named = sc.named != 0 && ix.actors[r] == sc.named
 			m.Another = sc.named != 0 && !m.Named
 			out = append(out, m)
@@ -364,15 +366,10 @@ func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
 		if s < known || len(sc.best) == q.K && s <= sc.best[0] || !q.wants(r) {
 			continue
 		}
-		if len(sc.best) < q.K {
-			sc.best = append(sc.best, 0)
-			copy(sc.best[1:], sc.best)
+		at, _ := slices.BinarySearch(sc.best, s)
+		if sc.best = slices.Insert(sc.best, at, s); len(sc.best) > q.K {
+			sc.best = slices.Delete(sc.best, 0, 1)
 		}
-		at := 1
-		for ; at < len(sc.best) && sc.best[at] < s; at++ {
-			sc.best[at-1] = sc.best[at]
-		}
-		sc.best[at-1] = s
 	}
 	if len(sc.best) < q.K {
 		return known

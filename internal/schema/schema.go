@@ -54,9 +54,7 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	}
 	_, told, _ := strings.Cut(err.Error(), "\n") // below a headline, one flaw a line
 	flaws := strings.Split(told, "\n")
-	if len(flaws) > maxFlaws {
-		flaws = append(flaws[:maxFlaws], "…")
-	}
+	flaws = flaws[:min(len(flaws), maxFlaws)]
 	for i, f := range flaws {
 		flaws[i] = strings.TrimLeft(f, " -")
 	}

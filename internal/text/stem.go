@@ -26,6 +26,8 @@ import (
 	"github.com/blevesearch/snowballstem/tamil"
 	"github.com/blevesearch/snowballstem/turkish"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/arc-learn/arc/internal/fence"
 )
 
 // stemmer reduces the words of a language, which are of one script.
@@ -83,7 +85,7 @@ func (l *Lexicon) Number(t Term) uint32 {
 
 // word returns the number of the term of a word.
 func (l *Lexicon) word(w string) uint32 {
-	w = cut(w, maxTerm)
+	w = fence.Cut(w, maxTerm)
 	n, ok := l.words[w]
 	if !ok {
 		n = l.Number(l.a.analyze(lower(w)))

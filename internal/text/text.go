@@ -16,6 +16,8 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/width"
+
+	"github.com/arc-learn/arc/internal/fence"
 )
 
 const (
@@ -117,7 +119,7 @@ func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 		default:
 			sign = ""
 			if long := withSigns(s, start, end); len(long) > len(w) {
-				dst = append(dst, l.Number(Term{Text: strings.ToLower(cut(long, maxTerm))}))
+				dst = append(dst, l.Number(Term{Text: strings.ToLower(fence.Cut(long, maxTerm))}))
 				if utf8.RuneCountInString(w) <= 2 { // C++ is not C; Disney+ is Disney as well
 					continue
 				}
@@ -153,7 +155,7 @@ func withSigns(s string, start, end int) string {
 
 // plainEmoji leaves out what says how an emoji is drawn: its colour of skin, and that it is no letter.
 func plainEmoji(w string) string {
-	return cut(strings.Map(func(r rune) rune {
+	return fence.Cut(strings.Map(func(r rune) rune {
 		if r == 0xFE0F || 0x1F3FB <= r && r <= 0x1F3FF {
 			return -1
 		}
@@ -198,14 +200,6 @@ func hasWord(w string) bool {
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 func isLower(c byte) bool { return 'a' <= c && c <= 'z' }
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-// cut returns the first n bytes of s, without a part of a rune.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
-}
 
 // appendParts appends the parts of a compound word that may be looked for alone: of fooBar, foo_bar, foo.bar,
 // HTTPServer, and of l'homme and İzmir'de those of more than two letters.

@@ -165,7 +165,7 @@ func (b *Book) escalations(ctx context.Context, v arc.View) (found []Proposal, e
 func asked(ctx context.Context, v arc.View, r *arc.Report, since time.Time) (map[string]bool, error) {
 	of := map[string]bool{}
 	note := func(what, name string) {
-		of[what+": "+strings.ToValidUTF8(strings.ReplaceAll(name[:min(len(name), 500)], "\n", " "), "")] = true
+		of[what+": "+strings.ReplaceAll(fence.Cut(name, 500), "\n", " ")] = true
 	}
 	if n := len(r.Failed); n > 0 && (r.Cause == arc.Refused || r.Cause == arc.NoWorker) {
 		note(string(r.Cause), cmp.Or(r.Failed[n-1].Skill, r.Failed[n-1].Objective))
