@@ -206,7 +206,7 @@ func (ix *Index) Join(r uint32, thread string) {
 		ix.links = append(ix.links, link{})
 	}
 	rows := ix.threads[thread]
-	i := ix.find(rows, r)
+	i, _ := slices.BinarySearchFunc(rows, r, ix.order)
 	rows = slices.Insert(rows, i, r)
 	ix.threads[thread] = rows
 	ix.connect(rows, i)
@@ -215,20 +215,13 @@ func (ix *Index) Join(r uint32, thread string) {
 
 func (ix *Index) leave(r uint32, thread string) {
 	rows := ix.threads[thread]
-	i := ix.find(rows, r)
-	if rows = slices.Delete(rows, i, i+1); len(rows) == 0 {
+	i, _ := slices.BinarySearchFunc(rows, r, ix.order)
+	rows = slices.Delete(rows, i, i+1)
+	if ix.threads[thread] = rows; len(rows) == 0 {
 		delete(ix.threads, thread)
-	} else {
-		ix.threads[thread] = rows
 	}
 	ix.connect(rows, i)
 	ix.links[r] = link{}
-}
-
-// find returns where a row is in its thread, or belongs.
-func (ix *Index) find(rows []uint32, r uint32) int {
-	i, _ := slices.BinarySearchFunc(rows, r, ix.order)
-	return i
 }
 
 // connect links the i-th row of a thread with that before it.
