@@ -37,7 +37,7 @@ type generation struct {
 const ownSync = runtime.GOOS == "linux"
 
 // openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing
-// is compacted (the package comment says why), and no value is so large that it goes to the value log.
+// is compacted (see the package), so two levels do, and no value is so large that it goes to the value log.
 func openGeneration(dir string, o *Options) (g *generation, err error) {
 	defer rescue(&err)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -50,8 +50,8 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).WithBlockCacheSize(0).
 		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).WithNumMemtables(2).
 		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
-		WithMemTableSize(tableBytes).WithBaseTableSize(tableBytes / 128).WithIndexCacheSize(tableBytes).
-		WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
+		WithMemTableSize(tableBytes).WithBaseTableSize(tableBytes / 4).WithIndexCacheSize(tableBytes).
+		WithMaxLevels(2).WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
 		WithChecksumVerificationMode(options.NoVerification).WithMetricsEnabled(false).WithBypassLockGuard(true))
 	if err != nil {
 		return nil, damage("badger", err)
@@ -314,9 +314,9 @@ func sum(key, value []byte) uint32 {
 
 // seal returns a key, and its value behind a checksum that binds it to that.
 func seal(key string, value []byte) (k, sealed []byte) {
-	k, sealed = keyOf(key), make([]byte, 4, 4+len(value))
-	binary.BigEndian.PutUint32(sealed, sum(k, value))
-	return k, append(sealed, value...)
+	k = append(append(make([]byte, 0, len(key)+len(value)+5), 'k'), key...)
+	sealed = binary.BigEndian.AppendUint32(k[len(k):], sum(k, value))
+	return k[:len(k):len(k)], append(sealed, value...)
 }
 
 // entry returns what is stored at a key.
