@@ -43,7 +43,8 @@ type group struct {
 // update is a call of Update. It has joined the commit under way, or has ended, or waits for the next one.
 type update struct {
 	ctx           context.Context
-	f             func(*batch) error
+	f             func(*Batch) error
+	batch         Batch // as f sees it
 	err           error
 	joined, ended bool
 	done          chan struct{} // closed once others see that it has ended
@@ -127,7 +128,7 @@ func (g *Group) Skip(after, upTo Revision) {
 // returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
 // commits. ErrConflict is returned after 16 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	u := &update{ctx: ctx, f: func(b *batch) error { return f(&Batch{b, g.prefix}) }, done: make(chan struct{})}
+	u := &update{ctx: ctx, f: f, batch: Batch{&g.batch, g.prefix}, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	alone := len(g.waiting) == 1
@@ -177,7 +178,7 @@ func (g *group) together(updates []*update, try int) {
 		was := *b
 		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
-			u.err = u.f(b)
+			u.err = u.f(&u.batch)
 		}
 		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
 		if !u.joined {
@@ -231,6 +232,5 @@ func (g *group) settle(ctx context.Context) error {
 			apply(e)
 		}
 	}
-	g.unread = nil
 	return nil
 }
