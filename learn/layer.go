@@ -203,7 +203,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 			same = append(same, near[i])
 		}
 	}
-	if err != nil || fires(merge(c.Scope, same, found).inWords(c, s)) {
+	if err != nil || len(same)+len(found.Plans) > 1 && fires(merge(c.Scope, same, found).inWords(c, s)) {
 		return err
 	}
 	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
