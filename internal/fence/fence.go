@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Block returns body between two delimiters that begin with name, the first of which is followed by note. The
@@ -81,15 +82,18 @@ func Visible(s string) string {
 // Escaped returns JSON of its own in which each character that does not show, or that reorders others, is its
 // escape: equal JSON, which a person can rule on.
 func Escaped(raw []byte) []byte {
-	return []byte(hidden.ReplaceAllStringFunc(string(raw), func(s string) (escaped string) {
-		for _, unit := range utf16.Encode([]rune(s)) {
-			escaped += fmt.Sprintf(`\u%04x`, unit)
+	escaped := make([]byte, 0, len(raw))
+	for _, r := range string(raw) {
+		if r > '~' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) {
+			for _, unit := range utf16.AppendRune(nil, r) {
+				escaped = fmt.Appendf(escaped, `\u%04x`, unit)
+			}
+		} else {
+			escaped = utf8.AppendRune(escaped, r)
 		}
-		return escaped
-	}))
+	}
+	return escaped
 }
-
-var hidden = regexp.MustCompile(`[\x7f-\x{9f}\p{Cf}\p{Co}\p{Zl}\p{Zp}]`)
 
 // joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
