@@ -75,8 +75,16 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	post.Header.Set("X-Api-Key", m.o.Key)
 	post.Header.Set("Anthropic-Version", "2023-06-01")
 	resp, err := m.client.Do(post)
+	if e, ok := errors.AsType[*reason.Error](err); ok { // it says what a person has to change
+		switch e.Status {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
+		case http.StatusNotFound:
+			e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
+		}
+	}
 	if err != nil {
-		return nil, m.explain(err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	a := &answer{onText: r.OnText}
@@ -92,21 +100,6 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 		return nil, err
 	}
 	return a.response()
-}
-
-// explain says what a person has to change.
-func (m *Model) explain(err error) error {
-	e, ok := errors.AsType[*reason.Error](err)
-	if !ok {
-		return err
-	}
-	switch e.Status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
-	case http.StatusNotFound:
-		e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
-	}
-	return e
 }
 
 // malformed is the error of what cannot be read, with what was told until then of what it took.
@@ -314,11 +307,7 @@ func (a *answer) stream(body io.Reader) error {
 			b.Input, b.PartialJSON = json.RawMessage(b.PartialJSON), ""
 		}
 		if b.Type == "tool_use" && !json.Valid(b.Input) {
-			quoted, err := json.Marshal(string(b.Input)) // the tool's schema refuses it in words
-			if err != nil {
-				return err
-			}
-			b.Input = quoted
+			b.Input, _ = json.Marshal(string(b.Input)) // a string, which the tool's schema refuses in words
 		}
 		raw, err := json.Marshal(b)
 		if err != nil {

@@ -160,7 +160,10 @@ func snake(v reflect.Value) any {
 	}
 	switch x := v.Interface().(type) {
 	case json.RawMessage:
-		return map[bool]any{false: x}[len(x) == 0]
+		if len(x) == 0 {
+			return nil
+		}
+		return x
 	case time.Time:
 		return x.UTC()
 	}

@@ -568,26 +568,23 @@ func (s *server) runTools() {
 }
 
 // object returns inputs as JSON; nil where there are none.
-func object(in inputs) (json.RawMessage, error) {
+func object(in inputs) json.RawMessage {
 	if len(in) == 0 {
-		return nil, nil
+		return nil
 	}
-	return json.Marshal(in)
+	raw, _ := json.Marshal(in) // it was JSON
+	return raw
 }
 
-func (in *objective) of(c caller, id string) (arc.Objective, error) {
-	raw, err := object(in.Inputs)
+func (in *objective) of(c caller, id string) arc.Objective {
 	return arc.Objective{
-		ID: id, Text: in.Objective, Situation: in.Situation, Session: in.Session, Scope: c.scope, Inputs: raw,
-	}, err
+		ID: id, Text: in.Objective, Situation: in.Situation, Session: in.Session, Scope: c.scope,
+		Inputs: object(in.Inputs),
+	}
 }
 
 func (s *server) think(ctx context.Context, c caller, in objective) (out thinkOut, err error) {
-	o, err := in.of(c, "")
-	if err != nil {
-		return out, err
-	}
-	t, err := s.agent.Think(ctx, o)
+	t, err := s.agent.Think(ctx, in.of(c, ""))
 	out = thinkOut{string(t.Status), t.Fired > 0, []task{}, t.Text, t.Advice.Prompt()}
 	for _, k := range t.Tasks {
 		out.Tasks = append(out.Tasks, task(k))
@@ -626,11 +623,7 @@ func (s *server) do(ctx context.Context, c caller, in doIn) (runOut, error) {
 }
 
 func (s *server) run(ctx context.Context, c caller, id string, in objective) (*arc.Report, error) {
-	o, err := in.of(c, id)
-	if err != nil {
-		return nil, err
-	}
-	for e, err := range s.agent.Events(ctx, o) {
+	for e, err := range s.agent.Events(ctx, in.of(c, id)) {
 		if err != nil {
 			return nil, err
 		}
@@ -689,10 +682,7 @@ func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (
 func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tasksAddOut, err error) {
 	d := queue.Draft{
 		Subject: in.Subject, Description: in.Description, Priority: in.Priority, Skills: in.Skills, Source: c.ref(),
-		Scope: c.scope, Key: c.key(in.Key), At: in.At,
-	}
-	if d.Input, err = object(in.Input); err != nil {
-		return out, err
+		Scope: c.scope, Key: c.key(in.Key), At: in.At, Input: object(in.Input),
 	}
 	q, err := s.Queue(ctx, c.scope)
 	if err != nil {

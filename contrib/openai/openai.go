@@ -68,12 +68,18 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	defer resp.Body.Close()
 	a := &answer{onText: r.OnText}
 	in := bufio.NewReader(resp.Body)
-	read := a.whole
 	// An endpoint that cannot stream, or not with tools, answers with the one object all the same.
 	if first, err := in.Peek(1); r.OnText != nil && (err != nil || first[0] != '{') {
-		read = a.stream
+		if err := a.stream(in); err != nil {
+			return nil, err
+		}
+		return a.response()
 	}
-	if err := read(in); err != nil {
+	data, err := io.ReadAll(in)
+	if err == nil {
+		err = a.add(data)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return a.response()
@@ -193,7 +199,7 @@ type completion struct {
 		Message, Delta delta
 		FinishReason   string `json:"finish_reason"`
 	}
-	Usage *usage
+	Usage json.RawMessage
 }
 
 type delta struct {
@@ -223,15 +229,6 @@ type usage struct {
 	Cost                 *float64 // OpenRouter, in US dollars
 }
 
-// UnmarshalJSON takes figures that are none as unknown, which is no reason to lose the answer.
-func (u *usage) UnmarshalJSON(raw []byte) error {
-	type figures usage // without this method
-	if json.Unmarshal(raw, (*figures)(u)) != nil {
-		*u = usage{CompletionTokens: -1}
-	}
-	return nil
-}
-
 // answer is put together from its pieces.
 type answer struct {
 	onText        func(string)
@@ -249,15 +246,6 @@ type call struct {
 	name  string
 	args  []byte
 	extra json.RawMessage
-}
-
-// whole reads an answer that comes in one piece.
-func (a *answer) whole(body io.Reader) error {
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return err
-	}
-	return a.add(data)
 }
 
 // stream reads server-sent events until the end of the answer.
@@ -306,9 +294,10 @@ func (a *answer) add(data []byte) error {
 		_ = json.Unmarshal(c.Error, &status) // without a number, it is the server's
 		return a.malformed(reason.Refusal(cmp.Or(status.Code, http.StatusInternalServerError), nil, data))
 	}
-	// No prompt is empty: an endpoint that says so does not count.
-	u := c.Usage
-	if u != nil && u.CompletionTokens >= 0 && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
+	// Figures that are none are unknown, and no reason to lose the answer. No prompt is empty: an endpoint that
+	// says so does not count.
+	var u usage
+	if json.Unmarshal(c.Usage, &u) == nil && (u.PromptTokens+u.CompletionTokens > 0 || u.Cost != nil) {
 		// Where thoughts are no part of the completion, as with xAI and Gemini, they are of the total.
 		a.usage = &reason.Usage{
 			Calls: 1, Input: u.PromptTokens, Output: max(u.CompletionTokens, u.TotalTokens-u.PromptTokens),

@@ -128,10 +128,7 @@ func file(s reason.Suggestion) (name, text string) {
 	for i, c := range s.Calls {
 		steps[i], names = step{c.Name, c.Inputs}, names+" "+c.Name
 	}
-	calls, err := json.MarshalIndent(steps, "", "  ")
-	if err != nil {
-		calls = []byte("[]") // inputs of a plan are JSON
-	}
+	calls, _ := json.MarshalIndent(steps, "", "  ") // inputs of a plan are JSON
 	slug := strings.Trim(others.ReplaceAllString(strings.ToLower(s.Name+names), "-"), "-")
 	name = strings.TrimRight(slug[:min(len(slug), 48)], "-") + "-" + digest(s.ID)[:6]
 	what := strings.ReplaceAll(strings.Join(strings.Fields(s.Name), " "), "```", "'''")

@@ -136,11 +136,11 @@ func (w *Workspace) Files() []tools.Tool {
 		})
 	}
 	return []tools.Tool{
-		tool("list_files", "Lists a folder, or the working one.", func(r *os.Root, in file) (string, error) {
+		tool("list_files", "Lists a folder, or the working one: d is a folder.", func(r *os.Root, in file) (string, error) {
 			entries, err := fs.ReadDir(r.FS(), cmp.Or(in.Path, "."))
 			var b strings.Builder
 			for _, e := range entries {
-				b.WriteString(e.Name() + map[bool]string{true: "/"}[e.IsDir()] + "\n")
+				b.WriteString(fs.FormatDirEntry(e) + "\n")
 			}
 			return b.String(), err
 		}),

@@ -46,7 +46,7 @@ func TestFiles(t *testing.T) {
 	require.Equal(t, "hello", text)
 	list, err := call(0, `{}`)
 	require.NoError(t, err)
-	require.Equal(t, `link\nnotes/\nutf16.txt\n`, list)
+	require.Equal(t, `L link\nd notes/\n- utf16.txt\n`, list)
 	for _, path := range []string{"../x", "/etc/x", "arc.yaml", "ARC.yaml", "notes/../.git/hooks/post-commit",
 		"link/x"} {
 		_, err := call(2, `{"path": "`+path+`", "text": "x"}`)

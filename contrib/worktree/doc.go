@@ -22,7 +22,7 @@
 // overwrite what is not committed in the main tree stays on the branch, which the complaint names; what a
 // commit cannot hold, such as work within a submodule, stays in the worktree. Nothing is pushed. An attempt
 // that waits or was interrupted goes on in its worktree; one that was interrupted between its merge and the
-// end of its health check is not checked again. [Around.Left] lists what nobody has merged.
+// end of its health check is not checked again. «git branch --list "arc/*"» lists what nobody has merged.
 //
 // git runs with the user's configuration and environment, but for hooks, signing and prompts. It is of
 // version 2.38 or later. Two processes on one repository are kept apart by git's own locks: what comes second

@@ -283,13 +283,3 @@ func (j *job) removeTree(ctx context.Context) error {
 	_, err := j.repo.do(ctx, "worktree", "prune")
 	return err
 }
-
-// Left returns the branches of attempts that are not merged: of those that failed, and of those that are
-// under way, wait or were interrupted.
-func (a *Around) Left(ctx context.Context) ([]string, error) {
-	out, err := a.repo.do(ctx, "for-each-ref", "--format=%(refname:short)", "refs/heads/arc/")
-	if err != nil {
-		return nil, fmt.Errorf("worktree: %w", err)
-	}
-	return strings.Fields(out), nil
-}
