@@ -111,7 +111,22 @@ func TestAgentOfAnAgent(t *testing.T) {
 			return &act.Result{Output: json.RawMessage(`{"greeting":"hej"}`), Text: "hej " + in.Name + " in " +
 				c.Answers[0].Text}, nil
 		})}})
-	near := open(t, arc.Host{Workers: []act.Worker{dial(t, serve(t, far))}})
+	// A server of the SDK refuses an answer that comes before it has put the question away.
+	var refused atomic.Bool
+	var h http.Handler
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		assert.NoError(t, err)
+		if bytes.Contains(body, []byte("Danish")) && refused.CompareAndSwap(false, true) {
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"internal error"}}`)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	h = a2a.Serve(far, card(s.URL), nil)
+	near := open(t, arc.Host{Workers: []act.Worker{dial(t, s.URL)}})
 	r, err := near.Run(t.Context(),
 		arc.Objective{ID: "1", Text: "greet", Inputs: json.RawMessage(`{"name":"Ann"}`)})
 	require.NoError(t, err)
@@ -122,6 +137,7 @@ func TestAgentOfAnAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status, r.Text)
 	require.Contains(t, r.Text, "Danish")
+	require.True(t, refused.Load())
 	require.JSONEq(t, `{"greeting":"hej"}`, string(r.Output))
 	n := 0
 	for _, err := range far.In("").Runs(t.Context()) {
@@ -375,6 +391,66 @@ func TestSentAgain(t *testing.T) {
 	one := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: "one"})
 	for range 2 {
 		require.Equal(t, "1?", send(url, one).Status.Message.Parts[0].(sdk.TextPart).Text)
+	}
+}
+
+// A server that has begun anew reads a task from its run: its state, its answer, what it asks; it can be
+// answered, again too, and canceled. Runs that came by another way are no tasks.
+func TestRestart(t *testing.T) {
+	work := func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		switch {
+		case c.Text == "wait":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case c.Text == "paint" && len(c.Answers) == 0:
+			return nil, &act.PendingError{Questions: []string{"which colour?"}}
+		case c.Text == "paint":
+			return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
+		}
+		return &act.Result{Text: "hello", Output: json.RawMessage(`{"n":1}`)}, nil
+	}
+	a := open(t, arc.Host{Workers: []act.Worker{worker("near", work)}})
+	begin := func(text, session string) *sdk.Task {
+		m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: text})
+		m.ContextID = session
+		sent, err := user("").client(t, serve(t, a)).SendMessage(t.Context(),
+			&sdk.MessageSendParams{Message: m, Config: &sdk.MessageSendConfig{Blocking: new(text != "wait")}})
+		require.NoError(t, err)
+		return sent.(*sdk.Task)
+	}
+	get := func(task *sdk.Task) *sdk.Task {
+		got, err := user("").client(t, serve(t, a)).GetTask(t.Context(), &sdk.TaskQueryParams{ID: task.ID})
+		require.NoError(t, err)
+		require.Equal(t, task.ContextID, got.ContextID)
+		return got
+	}
+	hello := begin("hi", "a session. of mine")
+	got := get(hello)
+	require.Equal(t, sdk.TaskStateCompleted, got.Status.State)
+	require.Equal(t, hello.Artifacts[0].Parts, got.Artifacts[0].Parts)
+
+	paint := begin("paint", "")
+	got = get(paint)
+	require.Equal(t, sdk.TaskStateInputRequired, got.Status.State)
+	require.Equal(t, sdk.TextPart{Text: "which colour?"}, got.Status.Message.Parts[0])
+	red := sdk.NewMessageForTask(sdk.MessageRoleUser, paint, sdk.TextPart{Text: "red"})
+	_, err := user("").client(t, serve(t, a)).SendMessage(t.Context(), &sdk.MessageSendParams{Message: red})
+	require.NoError(t, err)
+	got = get(paint)
+	require.Equal(t, sdk.TaskStateCompleted, got.Status.State)
+	require.Equal(t, sdk.TextPart{Text: "painted red"}, got.Artifacts[0].Parts[0])
+
+	slow := begin("wait", "")
+	require.Equal(t, sdk.TaskStateWorking, get(slow).Status.State)
+	_, err = user("").client(t, serve(t, a)).CancelTask(t.Context(), &sdk.TaskIDParams{ID: slow.ID})
+	require.NoError(t, err)
+	require.Equal(t, sdk.TaskStateCanceled, get(slow).Status.State)
+
+	_, err = a.Run(t.Context(), arc.Objective{ID: "other", Text: "hi"})
+	require.NoError(t, err)
+	for _, id := range []sdk.TaskID{"other", "other.x.other", "a2a-none.x.y", "a2a-none", ""} {
+		_, err := user("").client(t, serve(t, a)).GetTask(t.Context(), &sdk.TaskQueryParams{ID: id})
+		require.Error(t, err, id)
 	}
 }
 

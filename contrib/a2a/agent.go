@@ -152,8 +152,17 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		_, err = act.Step(ctx, fmt.Sprint("a2a reply ", replies), answer, func(ctx context.Context) (bool, error) {
 			m := sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.TextPart{Text: answer})
 			m.ID = fmt.Sprint(c.Key(), "/", replies)
-			_, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Config: background})
-			return err == nil, outage(err)
+			for wait := time.Second / 8; ; wait *= 2 {
+				_, err := a.client.SendMessage(ctx, &sdk.MessageSendParams{Message: m, Config: background})
+				if !errors.Is(err, sdk.ErrInternalError) || wait > time.Second {
+					return err == nil, outage(err)
+				}
+				select { // a server of the SDK refuses the answer until it has put the question away
+				case <-time.After(wait):
+				case <-ctx.Done():
+					return false, ctx.Err()
+				}
+			}
 		})
 		if err != nil {
 			return nil, err

@@ -3,12 +3,14 @@ package a2a
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	sdk "github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2asrv"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/store"
 )
 
 // ScopeFunc returns the scope that a caller's runs have. A host that serves several users authenticates them
@@ -30,8 +33,8 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 // answers are streamed. A nil scope is that of the Agent's Options for everybody.
 //
 // The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
-// scope, is another task of the same run. The last 10,000 tasks are kept in memory, each for callers of its
-// scope: after a restart a client does not find its task; the run goes on, and a message sent again finds it.
+// scope, is another task of the same run. A task is there for callers of its scope. The last 10,000 are kept in
+// memory; an older one, and each after a restart, is read from its run, and has no history.
 func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
 	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)
@@ -49,16 +52,33 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
 	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
-	kept, same := a2asrv.WithTaskStore(&tasks{scope, last}), a2asrv.WithCallInterceptor(again{})
-	handler := a2asrv.NewHandler(&server{agent, scope}, kept, same)
+	all := &tasks{agent: agent, scope: scope, last: last}
+	handler := a2asrv.NewHandler(&server{agent, scope}, a2asrv.WithTaskStore(all), a2asrv.WithCallInterceptor(all))
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	return mux
 }
 
-// tasks keeps the SDK's tasks, as JSON, each under the scope of who calls: for others it is not there.
+// tasks has the SDK's tasks, each under the scope of who calls: for others it is not there. It names them, by
+// their run and context, so that one that it has no more is made of what its run has come to.
 type tasks struct {
+	a2asrv.PassthroughCallInterceptor
+	agent *arc.Agent
 	scope ScopeFunc
-	last  *lru.Cache[string, []byte]
+	last  *lru.Cache[string, []byte] // as JSON
+}
+
+// Before names the task that a message begins, and its context where the client has not.
+func (t *tasks) Before(ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request) (context.Context, error) {
+	p, ok := r.Payload.(*sdk.MessageSendParams)
+	if !ok || p.Message == nil || p.Message.TaskID != "" {
+		return ctx, nil
+	}
+	run := fmt.Sprintf("a2a-%x", sha256.Sum256([]byte(p.Message.ID)))[:40]
+	p.Message.ContextID = cmp.Or(p.Message.ContextID, run)
+	p.Message.TaskID = sdk.TaskID(run + "." + rand.Text() + "." + p.Message.ContextID)
+	task := sdk.NewSubmittedTask(p.Message, p.Message)
+	task.History = nil // the SDK adds the message
+	return ctx, t.Save(ctx, task)
 }
 
 func (t *tasks) Save(ctx context.Context, task *sdk.Task) error {
@@ -73,29 +93,51 @@ func (t *tasks) Save(ctx context.Context, task *sdk.Task) error {
 
 func (t *tasks) Get(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 	scope, err := t.scope(ctx)
-	raw, ok := t.last.Get(string(scope) + "//" + string(id))
-	if err != nil || !ok {
-		return nil, cmp.Or(err, sdk.ErrTaskNotFound)
+	if err != nil {
+		return nil, err
 	}
-	task := new(sdk.Task)
-	return task, json.Unmarshal(raw, task)
-}
-
-// again gives a message that begins a context the same one each time that it is sent.
-type again struct {
-	a2asrv.PassthroughCallInterceptor
-}
-
-func (again) Before(ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request) (context.Context, error) {
-	if p, ok := r.Payload.(*sdk.MessageSendParams); ok && p.Message != nil && p.Message.TaskID == "" {
-		p.Message.ContextID = cmp.Or(p.Message.ContextID, run(p.Message))
+	task := &sdk.Task{ID: id}
+	if raw, ok := t.last.Get(string(scope) + "//" + string(id)); ok {
+		return task, json.Unmarshal(raw, task)
 	}
-	return ctx, nil
+	parts := strings.SplitN(string(id), ".", 3)
+	if len(parts) < 3 || !strings.HasPrefix(parts[0], "a2a-") { // no run that others began is a task
+		return nil, sdk.ErrTaskNotFound
+	}
+	r, err := t.agent.In(scope).Report(ctx, parts[0])
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, sdk.ErrTaskNotFound
+	} else if err != nil {
+		return nil, err
+	}
+	state, said := came(r)
+	task.ContextID, task.Status.State = parts[2], state
+	if state == sdk.TaskStateCompleted {
+		task.Artifacts = []*sdk.Artifact{{ID: sdk.ArtifactID(parts[0]), Parts: said}}
+	} else if said != nil {
+		task.Status.Message = sdk.NewMessageForTask(sdk.MessageRoleAgent, task, said...)
+	}
+	return task, nil
 }
 
-// run is the ID of the run that a message begins.
-func run(m *sdk.Message) string {
-	return fmt.Sprintf("a2a-%x", sha256.Sum256([]byte(m.ID)))[:40]
+// came says what a run has come to: the state of its task, and what is delivered or said of it.
+func came(r *arc.Report) (sdk.TaskState, []sdk.Part) {
+	said := []sdk.Part{sdk.TextPart{Text: r.Text}}
+	switch r.Status {
+	case arc.Running, arc.Waiting:
+		return sdk.TaskStateWorking, nil // what it waits for is the host's
+	case arc.Asking:
+		return sdk.TaskStateInputRequired, said
+	case arc.Canceled:
+		return sdk.TaskStateCanceled, said
+	case arc.Delivered:
+		var object map[string]any
+		if json.Unmarshal(r.Output, &object) == nil && object != nil {
+			said = append(said, sdk.DataPart{Data: object})
+		}
+		return sdk.TaskStateCompleted, said
+	}
+	return sdk.TaskStateFailed, said
 }
 
 type server struct {
@@ -111,13 +153,16 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 	}
 	view, first := s.agent.In(scope), true
 	text, data := words(r.Message.Parts)
-	id, working := run(r.Message), sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)
-	if r.StoredTask != nil { // the others that the SDK lets through ask
+	id, _, _ := strings.Cut(string(r.TaskID), ".") // of the run
+	working := sdk.NewStatusUpdateEvent(r, sdk.TaskStateWorking, nil)
+	if r.StoredTask.Status.State != sdk.TaskStateSubmitted { // the others that the SDK lets through ask
 		before := r.StoredTask.History[:len(r.StoredTask.History)-1]
-		id = run(before[0])
 		err = queue.Write(ctx, working)
 		if err == nil && !slices.ContainsFunc(before, func(m *sdk.Message) bool { return m.ID == r.Message.ID }) {
 			_, err = view.Answer(ctx, id, text)
+		}
+		if errors.Is(err, arc.ErrState) { // it was answered before a restart, or has ended meanwhile
+			err = nil
 		}
 	} else {
 		o := arc.Objective{ID: id, Text: text, Session: r.ContextID, Scope: scope}
@@ -143,43 +188,34 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 			return ctx.Err()
 		}
 		text := err.Error()
-		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrState) && !errors.Is(err, arc.ErrTaken) {
+		if !errors.Is(err, arc.ErrObjective) && !errors.Is(err, arc.ErrTaken) {
 			log.Error(ctx, "a2a: a task could not be carried out", err)
 			text = "internal error" // nothing that a client can mend
 		}
-		return end(ctx, r, queue, sdk.TaskStateFailed, text)
+		return end(ctx, r, queue, sdk.TaskStateFailed, sdk.TextPart{Text: text})
 	}
-	switch report.Status {
-	case arc.Delivered:
-		parts := []sdk.Part{sdk.TextPart{Text: report.Text}}
-		var object map[string]any
-		if json.Unmarshal(report.Output, &object) == nil && object != nil {
-			parts = append(parts, sdk.DataPart{Data: object})
-		}
-		if err := queue.Write(ctx, sdk.NewArtifactEvent(r, parts...)); err != nil {
+	state, said := came(report)
+	if state == sdk.TaskStateCompleted {
+		if err := queue.Write(ctx, sdk.NewArtifactEvent(r, said...)); err != nil {
 			return err
 		}
-		return end(ctx, r, queue, sdk.TaskStateCompleted, "")
-	case arc.Asking:
-		return end(ctx, r, queue, sdk.TaskStateInputRequired, report.Text)
-	case arc.Canceled:
-		return end(ctx, r, queue, sdk.TaskStateCanceled, report.Text)
-	default:
-		return end(ctx, r, queue, sdk.TaskStateFailed, report.Text)
+		said = nil
 	}
+	return end(ctx, r, queue, state, said...)
 }
 
 // Cancel implements a2asrv.AgentExecutor.
 func (s *server) Cancel(ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue) error {
 	scope, err := s.scope(ctx)
 	if err == nil {
-		err = s.agent.In(scope).Cancel(ctx, run(r.StoredTask.History[0]), "canceled by the client")
+		run, _, _ := strings.Cut(string(r.TaskID), ".")
+		err = s.agent.In(scope).Cancel(ctx, run, "canceled by the client")
 	}
 	if errors.Is(err, arc.ErrState) { // it has ended meanwhile
 		return sdk.ErrTaskNotCancelable
 	}
 	if err == nil {
-		err = end(ctx, r, queue, sdk.TaskStateCanceled, "")
+		err = end(ctx, r, queue, sdk.TaskStateCanceled)
 	}
 	if errors.Is(err, eventqueue.ErrQueueClosed) { // Execute has said so
 		return nil
@@ -189,13 +225,11 @@ func (s *server) Cancel(ctx context.Context, r *a2asrv.RequestContext, queue eve
 
 // end writes a state after which nothing comes.
 func end(
-	ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue, state sdk.TaskState, text string,
+	ctx context.Context, r *a2asrv.RequestContext, queue eventqueue.Queue, state sdk.TaskState, said ...sdk.Part,
 ) error {
-	var m *sdk.Message
-	if text != "" {
-		m = sdk.NewMessageForTask(sdk.MessageRoleAgent, r, sdk.TextPart{Text: text})
+	event := sdk.NewStatusUpdateEvent(r, state, nil)
+	if event.Final = true; len(said) > 0 {
+		event.Status.Message = sdk.NewMessageForTask(sdk.MessageRoleAgent, r, said...)
 	}
-	event := sdk.NewStatusUpdateEvent(r, state, m)
-	event.Final = true
 	return queue.Write(ctx, event)
 }
