@@ -216,7 +216,7 @@ func (a *Agent) fence() {
 // follow takes in what other processes commit: every 100 ms while a run is under way or waited
 // for, else with each renewal.
 func (a *Agent) follow(seen store.Revision) {
-	for {
+	for a.base.Err() == nil {
 		a.mu.Lock()
 		wait := beatEvery
 		if len(a.live) > 0 || a.awaited > 0 {
@@ -226,26 +226,22 @@ func (a *Agent) follow(seen store.Revision) {
 		select {
 		case <-time.After(wait):
 		case <-a.busy:
-			select {
-			case <-time.After(pollEvery):
-			case <-a.base.Done():
-				return
-			}
+			a.pause(pollEvery)
 		case <-a.base.Done():
 			return
 		}
-		next, err := a.poll(a.base, seen)
-		if seen = next; err == nil {
-			continue
-		}
-		if a.base.Err() == nil {
+		var err error
+		if seen, err = a.poll(a.base, seen); err != nil && a.base.Err() == nil {
 			a.opts.Logger.Error("arc: what other processes have changed", "error", err)
+			a.pause(beatEvery)
 		}
-		select {
-		case <-time.After(beatEvery):
-		case <-a.base.Done():
-			return
-		}
+	}
+}
+
+func (a *Agent) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-a.base.Done():
 	}
 }
 

@@ -75,13 +75,6 @@ func dayKey(scope memory.Scope, at time.Time) string {
 	return plain(memory.Scope(scope.Tenant())).Key(dayKind, at.UTC().Format(time.DateOnly))
 }
 
-func decodeDue(e store.Entry) (due dueEntry, err error) {
-	if err = codec.Unmarshal(e.Value, &due); err != nil {
-		err = fmt.Errorf("arc: %s: %w", e.Key, err)
-	}
-	return due, err
-}
-
 // dueKey sorts by time, so that a scan ends at the first entry that is not due yet.
 func dueKey(at time.Time, scope memory.Scope, id string) string {
 	return fmt.Sprintf("%s%020d/%s/%s", duePlace, max(0, at.UnixNano()), scope.Tenant(), runKey(scope, id))
@@ -122,6 +115,25 @@ func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*rec
 			}
 			if !yield(r, nil) {
 				return
+			}
+		}
+	}
+}
+
+// leaps yields what the keys below a prefix are of, each once: it reads one key, and steps over all others
+// that begin as of says. So the tenants of a store are found without a look at what they have.
+func leaps[T any](
+	ctx context.Context, st store.Store, prefix string, of func(key string) (v T, all string),
+) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for after, more := "", true; more; {
+			more = false
+			for e, err := range st.Scan(ctx, store.Range{Prefix: prefix, After: after, Limit: 1}) {
+				v, all := of(e.Key)
+				if err != nil {
+					err = fmt.Errorf("arc: %w", err)
+				}
+				more, after = yield(v, err) && err == nil, all+"\U0010FFFF"
 			}
 		}
 	}

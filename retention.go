@@ -77,23 +77,10 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 
 // scopes yields the scopes of the tenant that have something, of one scope and those below it.
 func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.Scope, error] {
-	return func(yield func(memory.Scope, error) bool) {
-		for after := ""; ; {
-			key := ""
-			for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: top.Below(), After: after, Limit: 1}) {
-				if err != nil {
-					yield("", fmt.Errorf("arc: %w", err))
-					return
-				}
-				key = e.Key
-			}
-			scope, _, _, ok := store.ParseKey(key)
-			if !ok || !yield(scope, nil) {
-				return
-			}
-			after = scope.Below() + "/\U0010FFFF"
-		}
-	}
+	return leaps(ctx, t.group.Store(), top.Below(), func(key string) (scope memory.Scope, after string) {
+		scope, _, _, _ = store.ParseKey(key)
+		return scope, scope.Below() + "/"
+	})
 }
 
 // Maintain keeps a scope, and those below it, small: it deletes runs that ended before Options.Retention, and

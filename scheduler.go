@@ -3,9 +3,11 @@ package arc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -74,9 +76,9 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		if at.After(now) {
 			return min(at.Sub(now), wait), nil
 		}
-		due, err := decodeDue(e)
-		if err != nil {
-			return time.Minute, err
+		var due dueEntry
+		if err := codec.Unmarshal(e.Value, &due); err != nil {
+			return time.Minute, fmt.Errorf("%s: %w", e.Key, err)
 		}
 		key := due.by(e.Key)
 		a.mu.Lock()

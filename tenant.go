@@ -246,20 +246,8 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 
 // Tenants yields the tenants that have something in the store.
 func (a *Agent) Tenants(ctx context.Context) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for after := ""; ; {
-			name := ""
-			for e, err := range a.store.Scan(ctx, store.Range{Prefix: "t/", After: after, Limit: 1}) {
-				if err != nil {
-					yield("", fmt.Errorf("arc: %w", err))
-					return
-				}
-				name, _, _ = strings.Cut(strings.TrimPrefix(e.Key, "t/"), "/")
-			}
-			if name == "" || !yield(name, nil) {
-				return
-			}
-			after = store.Scope(name).TenantPrefix() + "\U0010FFFF"
-		}
-	}
+	return leaps(ctx, a.store, "t/", func(key string) (name, after string) {
+		name, _, _ = strings.Cut(strings.TrimPrefix(key, "t/"), "/")
+		return name, store.Scope(name).TenantPrefix()
+	})
 }
