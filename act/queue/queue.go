@@ -360,7 +360,9 @@ func (q *Queue) revise(r *record, j *Job) error {
 		case r.State == Active:
 			return fmt.Errorf("%w: a job becomes active by a claim", ErrInvalid)
 		case r.State == Pending:
-			r.Attempts, r.At = 0, slices.MaxFunc([]time.Time{r.At, now}, time.Time.Compare)
+			if r.Attempts = 0; !again { // then at its time: At is some 30 s after it was set aside
+				r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
+			}
 			if was == Completed {
 				r.Round++
 			}

@@ -218,6 +218,39 @@ func TestUpdate(t *testing.T) {
 	require.ErrorContains(t, err, "host")
 }
 
+// A job that was set aside is due at once when somebody, in another process, makes it Pending; but not before
+// a time that it was given.
+func TestMadePending(t *testing.T) {
+	for _, aside := range []queue.State{queue.Blocked, queue.Parked} {
+		c, st := &clock{start}, store.NewMem()
+		here, there := open(t, st, c, queue.Options{}), open(t, st, c, queue.Options{})
+		id := add(t, here, queue.Draft{}).ID
+		set := func(at time.Time) {
+			_, err := there.Update(t.Context(), id, func(j *queue.Job) error {
+				if j.State = queue.Pending; !at.IsZero() {
+					j.At = at
+				}
+				return nil
+			})
+			require.NoError(t, err)
+		}
+		for range 2 {
+			j, err := here.Claim(t.Context())
+			require.NoError(t, err, aside)
+			j.State = aside
+			require.NoError(t, here.End(t.Context(), j, nil))
+			set(time.Time{})
+		}
+		j, err := here.Claim(t.Context())
+		require.NoError(t, err)
+		j.State = aside
+		require.NoError(t, here.End(t.Context(), j, nil))
+		set(c.now.Add(time.Hour))
+		_, err = here.Claim(t.Context())
+		require.ErrorIs(t, err, queue.ErrEmpty)
+	}
+}
+
 func TestCron(t *testing.T) {
 	for _, tt := range []struct{ expr, after, want string }{
 		{"0 0 1 * 1", "2026-03-02T12:00:00Z", "2026-03-09T00:00:00Z"}, // a Monday
