@@ -78,7 +78,10 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
 	raw, _ := schema.Marshal(r) // strings always can be
-	word := map[bool]string{true: "yes", false: "no"}[r.Allow]
+	word := "no"
+	if r.Allow {
+		word = "yes"
+	}
 	name := "ruling/" + r.Approval + "/" + digest([]byte(r.By))
 	return j.put(ctx, record{Name: name, State: stepDone, Value: raw},
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
