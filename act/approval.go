@@ -78,9 +78,9 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
 	raw, _ := schema.Marshal(r) // strings always can be
-	word := "no"
-	if r.Allow {
-		word = "yes"
+	word := "yes"
+	if !r.Allow {
+		word = "no"
 	}
 	name := "ruling/" + r.Approval + "/" + digest([]byte(r.By))
 	return j.put(ctx, record{Name: name, State: stepDone, Value: raw},

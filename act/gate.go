@@ -30,7 +30,9 @@ type Gate interface {
 // GateFunc adapts a function to [Gate].
 type GateFunc func(ctx context.Context, c *Call, r *Result) (Verdict, error)
 
-func (f GateFunc) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) { return f(ctx, c, r) }
+func (f GateFunc) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
+	return f(ctx, c, r)
+}
 
 // NoGate passes everything: a host that has no way to check a worker's tasks says so with it.
 var NoGate Gate = noGate{}

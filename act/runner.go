@@ -157,11 +157,10 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 			return a
 		}
 	}
-	a := next(ctx)
-	if a.Outcome == rank.Delivered && !a.Pass {
-		a = s.failed(ctx, malformed("an Around returned a delivery that no gate has passed"))
+	if a := next(ctx); a.Outcome != rank.Delivered || a.Pass {
+		return a
 	}
-	return a
+	return s.failed(ctx, malformed("an Around returned a delivery that no gate has passed"))
 }
 
 // attempt executes and judges.

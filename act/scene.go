@@ -94,20 +94,19 @@ func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 
 // open gives the scene these secrets alone. One that is missing is Permanent, unless their store is away.
 func (s *scene) open(ctx context.Context, names []string) error {
-	var errs []error
 	s.secrets = map[string]string{}
+	var err error
 	for _, name := range names {
-		value, err := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
+		value, bad := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
 			if s.host.secrets == nil {
 				return "", errors.New("the host has none")
 			}
 			return s.host.secrets(ctx, name)
 		})
-		if s.secrets[name] = value; err != nil {
-			errs = append(errs, fmt.Errorf("secret %s: %w", name, err))
+		if s.secrets[name] = value; bad != nil {
+			err = errors.Join(err, fmt.Errorf("secret %s: %w", name, bad))
 		}
 	}
-	err := errors.Join(errs...)
 	if err == nil && len(names) > 0 {
 		s.clean, err = s.clean.With(s.secrets)
 	}

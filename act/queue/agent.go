@@ -3,14 +3,13 @@ package queue
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -78,7 +77,6 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 
 // runID identifies the run of a job.
 func runID(j *Job) string {
-	texts := []string{j.steps, j.Created.String(), j.Subject, j.Description, string(j.Input)}
-	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
-	return "job/" + path.Base(j.ID) + "/" + hex.EncodeToString(sum[:4])
+	mark := fence.Mark(j.steps, j.Created.String(), j.Subject, j.Description, string(j.Input))
+	return "job/" + path.Base(j.ID) + "/" + mark
 }

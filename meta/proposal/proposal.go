@@ -26,8 +26,6 @@ package proposal
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +38,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/redact"
@@ -212,10 +211,7 @@ func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposa
 	return kept, news, err
 }
 
-func idOf(p *Proposal) string {
-	sum := sha256.Sum256([]byte(p.Kind + "\x00" + p.Subject))
-	return hex.EncodeToString(sum[:8])
-}
+func idOf(p *Proposal) string { return fence.Mark(p.Kind, p.Subject) }
 
 // rests reports whether a proposal is not to be made again now.
 func (r *record) rests(samples int, now time.Time) bool {
