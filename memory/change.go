@@ -208,12 +208,23 @@ func (s Space) Erase(ctx context.Context) error {
 	})
 }
 
-// sweep deletes the entries below a prefix of which old says so.
+// sweep deletes the entries below a prefix of which old says so, also when it is asked again in the commit.
 func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) bool) error {
+	if err := s.scope.Check(); err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
 	var found []string
-	remove := func() error {
+	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return fmt.Errorf("memory: %w", err)
+		}
+		if old(e) {
+			found = append(found, e.Key)
+		}
+	}
+	for keys := range slices.Chunk(found, 1000) {
 		err := s.update(ctx, func(b *store.Batch) error {
-			for _, key := range found {
+			for _, key := range keys {
 				e, err := b.Get(ctx, key)
 				if errors.Is(err, store.ErrNotFound) || err == nil && !old(e) {
 					continue
@@ -227,24 +238,9 @@ func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) b
 			}
 			return nil
 		})
-		found = nil
-		return err
-	}
-	if err := s.scope.Check(); err != nil {
-		return fmt.Errorf("memory: %w", err)
-	}
-	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		if err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
-		if old(e) {
-			found = append(found, e.Key)
-		}
-		if len(found) == 1000 {
-			if err := remove(); err != nil {
-				return err
-			}
+			return err
 		}
 	}
-	return remove()
+	return nil
 }

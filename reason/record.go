@@ -34,17 +34,15 @@ func Record(m Model, w io.Writer) Model {
 			c.Error = new(*cmp.Or(typed, &Error{Err: err}))
 			c.Error.Err, c.Failure = nil, cmp.Or(c.Error.Err, err).Error()
 		}
-		var bad error
-		if c.Request, bad = schema.Marshal(r); bad != nil {
-			return nil, bad
-		}
-		line, bad := schema.Marshal(c)
-		if bad != nil {
-			return nil, bad
-		}
+		raw, bad := schema.Marshal(r)
+		c.Request = raw
+		line, bad2 := schema.Marshal(c)
 		mu.Lock()
 		defer mu.Unlock()
-		if _, bad := w.Write(append(line, '\n')); bad != nil {
+		if bad = cmp.Or(bad, bad2); bad == nil {
+			_, bad = w.Write(append(line, '\n'))
+		}
+		if bad != nil {
 			return nil, fmt.Errorf("recording: %w", bad)
 		}
 		return resp, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/reason"
 )
 
 // digest identifies a result, whatever the values of the case: where a value of the inputs of two characters
@@ -19,12 +20,19 @@ import (
 // another are the same if they differ in nothing else. Where one stands inside a word or a number, as 10 does
 // in 100, it may be there by chance, and no value is replaced.
 func digest(result json.RawMessage, c *act.Call) string {
-	names := map[string]string{} // by values, as they are written in JSON
-	for _, inputs := range []json.RawMessage{c.Inputs, c.Task.Inputs} {
-		var v any
-		if json.Unmarshal(inputs, &v) == nil {
-			name(v, names)
+	names := map[string]string{} // dotted paths, by the strings and numbers there as they are written in JSON
+	name := func(path string, v any) any {
+		raw, err := schema.Marshal(v)
+		text, of := strings.Trim(string(raw), `"`), reason.TypeOf(v)
+		was, taken := names[text]
+		if err == nil && (of == "string" || of == "number") && len(text) > 1 && (!taken || path < was) {
+			names[text] = path
 		}
+		return v
+	}
+	for _, inputs := range []json.RawMessage{c.Inputs, c.Task.Inputs} {
+		v, _ := schema.Read(inputs) // what is no JSON names nothing
+		schema.Rewrite("", v, name)
 	}
 	// Of two values that begin alike the longer one is tried first.
 	values := slices.SortedFunc(maps.Keys(names), func(a, b string) int {
@@ -48,18 +56,3 @@ func digest(result json.RawMessage, c *act.Call) string {
 
 // inside matches a name whose value stands inside a word or a number.
 var inside = regexp.MustCompile(`(?:[\pL\pN]|\pN[.,])\x01|\x02(?:[\pL\pN]|[.,]\pN)`)
-
-// name names the strings and numbers of inputs by their dotted paths.
-func name(v any, names map[string]string) {
-	schema.Rewrite("", v, func(path string, v any) any {
-		switch v.(type) {
-		case string, float64:
-			raw, err := schema.Marshal(v)
-			text := strings.Trim(string(raw), `"`)
-			if was, taken := names[text]; err == nil && len(text) > 1 && (!taken || path < was) {
-				names[text] = path
-			}
-		}
-		return v
-	})
-}
