@@ -142,7 +142,8 @@ func (ts *tenants) unload() error {
 // trim takes out the tenants that nobody holds and that were idle for too long, or are too many. The caller
 // has the lock, and closes them without it.
 func (ts *tenants) trim() (gone []*opening) {
-	idle := slices.DeleteFunc(slices.Collect(maps.Keys(ts.open)), func(n string) bool { return ts.open[n].holders > 0 })
+	held := func(name string) bool { return ts.open[name].holders > 0 }
+	idle := slices.DeleteFunc(slices.Collect(maps.Keys(ts.open)), held)
 	slices.SortFunc(idle, func(a, b string) int { return ts.open[a].last.Compare(ts.open[b].last) })
 	for i, name := range idle {
 		if o := ts.open[name]; len(idle)-i > maxIdle || time.Since(o.last) >= idleAfter {

@@ -85,10 +85,9 @@ func (f *fact) check() error {
 		return store.Limit("content of a fact", len(f.Content), maxContent)
 	case !(f.Confidence >= 0 && f.Confidence <= 1):
 		return fmt.Errorf("identity: fact %s has the confidence %v, which is not in [0,1]", f.ID, f.Confidence)
-	case !slices.Contains(categories, f.Category):
-		return fmt.Errorf("identity: fact %s has the category %q, which is none", f.ID, f.Category)
-	case !slices.Contains(maturities, f.Maturity):
-		return fmt.Errorf("identity: fact %s has the maturity %q, which is none", f.ID, f.Maturity)
+	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity):
+		const why = "identity: fact %s is in no category, or of no maturity, that there is: %q, %q"
+		return fmt.Errorf(why, f.ID, f.Category, f.Maturity)
 	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
 		return fmt.Errorf("identity: fact %s lacks a time, or was validated %d times", f.ID, f.ValidationCount)
 	}

@@ -74,10 +74,12 @@ const (
 
 // Profile is what an identity has beside facts.
 type Profile struct {
-	Name, Role      string
-	HalfLifeDays    float64  // of a fact's confidence; 0: 60
-	AutoInfer       bool     // Maintain adds what Infer suggests, as candidates
-	ExcludedDomains []string // nothing is learned of these and what is below them; as in addresses ("xn--…")
+	Name, Role   string  `json:"-" cbor:"-"`
+	HalfLifeDays float64 `json:"decayHalfLifeDays"` // of a fact's confidence; 0: 60
+	AutoInfer    bool    `json:"autoInfer"`         // Maintain adds what Infer suggests, as candidates
+
+	// ExcludedDomains are those of which, and below which, nothing is learned; as in addresses ("xn--…").
+	ExcludedDomains []string `json:"excludedDomains"`
 }
 
 const defaultHalfLife = 60
@@ -89,14 +91,8 @@ type profile struct {
 		Name string `json:"name,omitempty"`
 		Role string `json:"role,omitempty"`
 	} `json:"core"`
-	Settings settings `json:"settings"`
-	Extra    extra    `json:"-" cbor:"extra,omitempty"`
-}
-
-type settings struct {
-	HalfLifeDays    float64  `json:"decayHalfLifeDays"`
-	AutoInfer       bool     `json:"autoInfer"`
-	ExcludedDomains []string `json:"excludedDomains"`
+	Settings Profile `json:"settings"` // but for Name and Role, which a document has in core
+	Extra    extra   `json:"-" cbor:"extra,omitempty"`
 }
 
 // profile loads the profile, with defaults where nothing was set.
@@ -109,8 +105,8 @@ func (x *Identity) profile(ctx context.Context, r codec.Reader) (profile, store.
 // Profile returns the profile, with defaults where nothing was set.
 func (x *Identity) Profile(ctx context.Context) (Profile, error) {
 	p, _, err := x.profile(ctx, x.group.Store())
-	set := p.Settings
-	return Profile{p.Core.Name, p.Core.Role, set.HalfLifeDays, set.AutoInfer, set.ExcludedDomains}, err
+	p.Settings.Name, p.Settings.Role = p.Core.Name, p.Core.Role
+	return p.Settings, err
 }
 
 // SetProfile replaces the profile.
@@ -129,7 +125,7 @@ func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 			return err
 		}
 		was.Core.Name, was.Core.Role = x.clean.Prose(p.Name), x.clean.Prose(p.Role)
-		was.Settings = settings{p.HalfLifeDays, p.AutoInfer, p.ExcludedDomains}
+		was.Settings = p
 		return codec.Put(b, x.scope.Key(stateKind, "profile"), was, c)
 	})
 }
