@@ -51,9 +51,9 @@ type executor struct {
 // The model gets the task and what the Call has beside it, and is asked until it answers without a call.
 // Calls go through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit
 // the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An
-// answer that is empty, cut off or not of the schema is asked for again, twice at most. Where a person has
-// to rule, the other calls of the answer are finished and kept, and the attempt is pending. One executor of
-// this kind runs in an attempt.
+// answer that is empty, cut off (its calls are not made) or not of the schema is asked for again, twice at
+// most; one that is refused ends the attempt. Where a person has to rule, the other calls of the answer are
+// finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
@@ -124,15 +124,18 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 		if err != nil {
 			return err
 		}
+		switch answer.Stop {
+		case reason.StopFilter: // asked again it would refuse again
+			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
+		case reason.StopLength: // nobody knows what else its calls were to say
+			answer.Calls, answer.Opaque = nil, nil
+		}
 		a.say(reason.Message{Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque})
 		if len(answer.Calls) > 0 {
 			if err := a.callAll(ctx, n, answer.Calls); err != nil {
 				return err
 			}
 			continue
-		}
-		if answer.Stop == reason.StopFilter { // asked again it would refuse again
-			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
 		}
 		output, wrong := a.final(answer)
 		if wrong == nil {

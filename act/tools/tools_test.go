@@ -370,10 +370,16 @@ func TestFinalAnswer(t *testing.T) {
 			require.Equal(t, c.output, string(a.Result.Output))
 		})
 	}
-	m := script(&reason.Response{Text: "I will not.", Stop: reason.StopFilter})
-	a := try(t, store.NewMem(), tools.New(m, nil), nil)
+	cut, refused := calls("refund", `{"order":"7"}`), calls("refund", `{"order":"7"}`)
+	cut.Stop, refused.Stop, refused.Text = reason.StopLength, reason.StopFilter, "I will not."
+	paid := 0
+	refund := tools.Func("refund", "", func(context.Context, map[string]string) (int, error) { paid++; return paid, nil })
+	a := try(t, store.NewMem(), tools.New(script(cut, says("hello")), nil, refund), nil)
+	require.Equal(t, rank.Delivered, a.Outcome)
+	a = try(t, store.NewMem(), tools.New(script(refused), nil, refund), nil)
 	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
 	require.Contains(t, a.Complaint, "I will not.")
+	require.Zero(t, paid, "what a torn answer calls is not called")
 }
 
 func TestBounds(t *testing.T) {
