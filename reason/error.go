@@ -240,9 +240,12 @@ func statusIn(err error, words string) int {
 	return n
 }
 
-// waitOf is the wait of Retry-After: seconds, or a date, which counts from the Date of the answer, so that
-// the clocks need not agree.
+// waitOf is the wait of Retry-After-Ms, or of Retry-After: seconds, or a date, which counts from the Date of
+// the answer, so that the clocks need not agree.
 func waitOf(h http.Header) time.Duration {
+	if ms := duration(h.Get("Retry-After-Ms")); ms > 0 {
+		return ms / 1000
+	}
 	until, err := http.ParseTime(h.Get("Retry-After"))
 	if err != nil {
 		return duration(h.Get("Retry-After"))
@@ -276,8 +279,8 @@ func waitIn(words string) time.Duration {
 // duration is a number of seconds that somebody has written.
 func duration(seconds string) time.Duration {
 	n, err := strconv.ParseFloat(seconds, 64)
-	if err != nil || !(n > 0) {
+	if err != nil || !(n > 0 && n < 1e8) { // three years are no wait
 		return 0
 	}
-	return time.Duration(min(n, 1e9) * float64(time.Second))
+	return time.Duration(n * float64(time.Second))
 }

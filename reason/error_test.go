@@ -101,6 +101,8 @@ func TestRefusal(t *testing.T) {
 		{429, "Retry-After: 1.5", ``, reason.RateLimited, 1500 * time.Millisecond, "", "Too Many Requests"},
 		{429, "Retry-After: Sat, 28 Nov 2026 15:00:30 GMT", ``, reason.RateLimited, 30 * time.Second, "", ""},
 		{429, "Retry-After: -5", ``, reason.RateLimited, 0, "", ""},
+		{429, "Retry-After: 1e30", ``, reason.RateLimited, 0, "", ""},
+		{429, "Retry-After-Ms: 250", ``, reason.RateLimited, 250 * time.Millisecond, "", ""},
 		{429, "", `{"error":{"type":"rate_limit_exceeded","message":"Please try again in 250ms."}}`,
 			reason.RateLimited, 250 * time.Millisecond, "rate_limit_exceeded", ""},
 		{429, "", `{"error":{"message":"Your account is suspended, please check your plan and billing details","type":` +
