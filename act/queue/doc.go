@@ -13,7 +13,7 @@
 //	Pending                     again at Job.At, or in 30 s, but not within 1 s. No attempt is spent
 //	error                       Pending again, after 30 s, then 2 min; Failed after MaxAttempts (3)
 //	error, permission denied    Failed at once: permission, a wrong key, an empty account (reason.Classify)
-//	error, rate limit           Pending again after the wait it names, or 1 min. No attempt is spent
+//	error, rate limit           Pending again after the wait it names, at least 1 min. No attempt is spent
 //
 // A job with Cron is one job that comes again: once it has ended it is Pending for its next time, and
 // [Queue.Cycles] has what came of each. A permission error, or an Update that ends it, ends it for good.

@@ -281,7 +281,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		switch {
 		case what.Class == reason.RateLimited:
 			j.State = Pending
-			r.giveBack(Pending, now.Add(min(cmp.Or(max(0, what.Wait), pause), maxPause)))
+			r.giveBack(Pending, now.Add(min(max(what.Wait, pause), maxPause)))
 		case what.Class == reason.Permission, what.Class == reason.Permanent:
 			j.State, r.State = Failed, Failed // also one that comes again: a person has to act
 		case failure != nil && r.Attempts < r.MaxAttempts:

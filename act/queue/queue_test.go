@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -138,6 +139,32 @@ func TestRateLimitSpendsNoAttempt(t *testing.T) {
 	require.Equal(t, queue.Pending, j.State)
 	require.Zero(t, j.Attempts)
 	require.Equal(t, 50, j.Usage.Input)
+	j, err = q.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, q.End(t.Context(), j, &reason.Error{Class: reason.RateLimited, Wait: time.Millisecond}))
+	c.add(30 * time.Second)
+	_, err = q.Claim(t.Context())
+	require.ErrorIs(t, err, queue.ErrEmpty, "a server that always names a moment is not asked each moment")
+}
+
+// A handler that ends its goroutine, as t.FailNow does, does not end the worker of Dispatch.
+func TestGoexit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, err := queue.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
+		require.NoError(t, err)
+		add(t, q, queue.Draft{Subject: "one", MaxAttempts: 1})
+		add(t, q, queue.Draft{Subject: "two"})
+		ctx, stop := context.WithCancel(t.Context())
+		err = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
+			if j.Subject == "one" {
+				runtime.Goexit()
+			}
+			stop()
+			return nil, nil
+		})
+		require.NoError(t, err)
+		require.Error(t, ctx.Err())
+	})
 }
 
 func TestKeyHoldsForTheRetention(t *testing.T) {
