@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -962,6 +963,39 @@ func TestChanged(t *testing.T) {
 	}
 	_, _, err = v.Changed(before)
 	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// A caller that goes begins nothing more, whatever of the host ignores that, and loses nothing that was paid for.
+func TestCallerGoes(t *testing.T) {
+	gone := errors.New("the request is gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	leave := func() { cancel(gone) }
+	planner := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+		leave()
+		return arctest.Plan("one", task("write", "")), nil
+	}}
+	worker := &arctest.Worker{}
+	a, _ := agent(t, nil, arc.Host{Reasoner: planner, Workers: []act.Worker{worker.As("ann")}}, nil)
+	_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
+	require.ErrorIs(t, err, gone)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Empty(t, worker.Calls())
+	r, err := a.In("").Resume(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Len(t, planner.Briefs(), 1, "the decision was kept")
+
+	leave = runtime.Goexit // as t.FailNow does
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = a.Run(t.Context(), arc.Objective{ID: "8", Text: "write"})
+	}()
+	<-done
+	leave = func() {}
+	r, err = a.Run(t.Context(), arc.Objective{ID: "8", Text: "write"})
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
 }
 
 func TestEvents(t *testing.T) {

@@ -57,6 +57,9 @@ var phases = map[phase]func(*turn, context.Context) (phase, error){
 func (t *turn) drive(ctx context.Context) error {
 	ctx = act.WithJournal(ctx, t.journal, t.clean)
 	for t.Status == Running {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := t.step(ctx); err != nil {
 			if _, over := errors.AsType[*store.LimitError](err); over && t.rev > 0 {
 				return t.tooLarge(ctx, err)
@@ -282,7 +285,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	d, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) (*reason.Decision, error) {
 		return t.agent.host.Reasoner.Decide(ctx, brief)
 	})
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil { // a decision that was made is kept
 		return "", context.Cause(ctx)
 	}
 	if err != nil {

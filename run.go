@@ -220,11 +220,13 @@ func (a *Agent) with(
 		return nil, err
 	}
 	defer release()
+	caller := ctx
 	ctx, own, end, err := a.begin(ctx, runKey(scope, id))
 	if err != nil {
 		return nil, err
 	}
 	defer a.runs.Done()
+	defer end(true) // where host code ends the goroutine, by runtime.Goexit; after another end it does nothing
 	a.follows()
 	t, err := a.load(ctx, at, scope, id, own, fresh)
 	if err == nil {
@@ -232,8 +234,10 @@ func (a *Agent) with(
 		err = f(inner, t)
 		end(err)
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil && errors.Is(err, context.Canceled) {
-		err = cause
+	if cause := context.Cause(ctx); err != nil && cause != nil && isAny(err, context.Canceled, cause) {
+		if err = cause; caller.Err() != nil && !errors.Is(cause, caller.Err()) {
+			err = fmt.Errorf("%w: %w", caller.Err(), cause)
+		}
 	}
 	// What its caller has left the scheduler would try again at once. These errors leave nothing.
 	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
@@ -275,12 +279,15 @@ func (a *Agent) begin(
 		detach()
 		own.cancel(nil)
 		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.live[key] != own {
+			return
+		}
 		delete(a.live, key)
 		delete(a.left, key)
 		if left {
 			a.left[key] = true
 		}
-		a.mu.Unlock()
 		close(own.done)
 	}, nil
 }

@@ -182,7 +182,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 			return value, err
 		}
 	}
-	if err := a.permit(ctx); err != nil {
+	if err := cmp.Or(a.permit(ctx), ctx.Err()); err != nil { // nothing begins for a caller that has gone
 		return nil, err
 	}
 	a.begun++

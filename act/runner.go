@@ -166,7 +166,7 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 // attempt executes and judges.
 func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 	result, err := r.execute(ctx, c)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil { // a result is kept, and is judged when the attempt goes on
 		a := s.failed(ctx, err)
 		a.Usage = cmp.Or(result.Usage, a.Usage)
 		return a
