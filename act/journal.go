@@ -32,9 +32,8 @@ type Event struct {
 // Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One
 // process writes it at a time; [Rule] may be called by others.
 type Journal struct {
-	whole   *store.Group
-	g       *store.Group // the journal's part of it
-	prefix  string
+	g       *store.Group
+	prefix  string // of the journal's keys
 	now     func() time.Time
 	stage   func(b *store.Batch) error // nil: none
 	onEvent func(e Event)              // nil: none
@@ -63,9 +62,7 @@ type Journal struct {
 func NewJournal(
 	g *store.Group, prefix string, now func() time.Time, stage func(b *store.Batch) error, onEvent func(e Event),
 ) *Journal {
-	return &Journal{
-		whole: g, g: g.Sub(prefix), prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1,
-	}
+	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1}
 }
 
 // Fresh says that nothing has been written to the Journal yet: it need not be read for what is not there.
@@ -96,7 +93,7 @@ func (j *Journal) get(ctx context.Context, name string) (record, error) {
 	if absent {
 		return record{Name: name}, nil
 	}
-	r, _, err := codec.Load[record](ctx, j.g.Store(), "s/"+name)
+	r, _, err := codec.Load[record](ctx, j.g.Store(), j.prefix+"s/"+name)
 	r.Name = name
 	return r, j.kept(err)
 }
@@ -115,7 +112,7 @@ func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
 
 func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for e, err := range j.g.Store().Scan(ctx, r) {
+		for e, err := range store.Sub(j.g.Store(), j.prefix).Scan(ctx, r) {
 			var v T
 			if err == nil {
 				err = codec.Unmarshal(e.Value, &v)
@@ -164,7 +161,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	if len(r.Value) > maxKept {
 		r.Value = nil
 	}
-	err := j.whole.Update(ctx, func(b *store.Batch) error {
+	err := j.g.Update(ctx, func(b *store.Batch) error {
 		if j.stage != nil {
 			if err := j.stage(b); err != nil {
 				return err
@@ -193,7 +190,9 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := len(j.noted)
-	events = slices.Concat(j.noted, events)
+	if noted > 0 {
+		events = slices.Concat(j.noted, events)
+	}
 	j.mu.Unlock()
 	return j.number(ctx, b.Sub(j.prefix), noted, events)
 }
