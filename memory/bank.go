@@ -41,8 +41,8 @@ type Bank struct {
 	early map[string]store.Entry
 
 	mu     sync.RWMutex
-	tables map[Scope]*table
-	broken error // an entry of another process that could not be read
+	tables map[Scope]*table // made at the first record of a scope, and never taken out
+	broken error            // an entry of another process that could not be read
 }
 
 // Open reads the memories of a tenant's sub-store, or of a store of its own, which the Bank does not close.

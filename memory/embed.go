@@ -38,7 +38,8 @@ const (
 	maxDimension = 8192
 )
 
-// embeds makes vectors behind writes. One goroutine does, from Open to Close.
+// embeds makes vectors behind writes, as a write must not wait for a model. One goroutine does, from Open to
+// Close; until it has, words find the record.
 type embeds struct {
 	Embedder
 	model   string

@@ -17,6 +17,12 @@
 // comes first, unless it has another word in the place of one that the query names. A memory that is not used
 // loses recency, and is found all the same. [Space.Decay] archives only what nobody vouches for.
 //
+// # Where things are
+//
+// Begin with Recall (recall.go) and Remember (remember.go). record.go has a memory as it is stored, table.go
+// those of a scope as they are found, and apply (bank.go) takes the one into the other. It is the only way
+// in, for Open, for a writer and for what another process wrote, so these cannot differ.
+//
 // # Concurrency and persistence
 //
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns.

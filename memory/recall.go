@@ -282,7 +282,8 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 	return out
 }
 
-// search appends the matches of a table to fs.
+// search appends the matches of a table to fs. It looks first whether the table has ever had a record of such
+// a kind, trust and archive: most queries of a case find none.
 func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -206,6 +206,8 @@ type marker struct {
 const markersLast = 90 * 24 * time.Hour
 
 // stage writes a record into a batch, or strengthens an equal one. It returns that, and whether it is new.
+// The id of a record is the hash of what it says, so equals meet at one key, in every process. Where another
+// record lies there (it was changed, or a later value of its slot has replaced it) the next id is tried.
 func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, isNew bool, err error) {
 	n := p.record
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {

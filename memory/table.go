@@ -174,7 +174,8 @@ func (t *table) hasVector(row uint32) bool {
 	return false
 }
 
-// enter enters a record into what is found by other things than words, or takes it out there.
+// enter enters a record into what is found by other things than words, or takes it out there. A record never
+// changes, so what is taken out is what was entered.
 func (t *table) enter(r *record, row uint32, in bool) {
 	if v := r.Voice; in && v != nil {
 		if t.voices[*v] == nil {

@@ -30,18 +30,17 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 		if !old(r) {
 			continue
 		}
-		is := false
+		is := 0
 		err := s.change(ctx, r.id, func(r *record) (bool, error) {
-			is = old(r)
-			r.Archived = r.Archived || is
-			return is, nil
+			if is = 0; old(r) {
+				is, r.Archived = 1, true
+			}
+			return is > 0, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return archived, err
 		}
-		if is {
-			archived++
-		}
+		archived += is
 	}
 	for _, kind := range []string{draftKind, feedbackKind} {
 		err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {

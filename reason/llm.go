@@ -186,7 +186,8 @@ const formOfTasks = `{"type":["array","null"],"items":{"type":"object","addition
 	"required":["objective"],"properties":{"objective":{"type":"string"},"delta":TEXT,"verify":TEXT,
 	"skill":SKILL,"worker":WORKER,"inputs":OBJECT}}}`
 
-// decisionSchema is the form of an answer to b: it names the workers, skills and suggestions that there are.
+// decisionSchema is the form of an answer to b. It lists the workers, skills and suggestions that there are, so
+// that a provider that holds its model to a schema has no way to name another.
 func decisionSchema(b *Brief) json.RawMessage {
 	var skills, workers, uses []string
 	for _, w := range b.Workers {

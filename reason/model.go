@@ -186,7 +186,8 @@ func (r *Response) unthink(structured bool) error {
 	return err
 }
 
-// failure is the error of a call that has failed.
+// failure is the error of a call that has failed. That of ctx comes first: who has canceled a call must not
+// find an outage to wait for.
 func failure(ctx context.Context, err error) error {
 	e := Classify(err)
 	_, panicked := errors.AsType[*call.PanicError](err)

@@ -37,7 +37,9 @@ type index struct {
 	items   map[string]*item
 	ready   *btree.BTreeG[*item] // what is free
 	waiting *btree.BTreeG[*item] // what becomes free or late by itself
-	pass    int                  // how many of equal priority the next claim passes over, to meet no others
+	// pass is how many of equal priority the next claim passes over. Processes that claim at one time would all
+	// take the first job, and all but one would be in vain; after such a conflict each takes some other one.
+	pass int
 }
 
 func newIndex() index {

@@ -240,7 +240,8 @@ func (a *attempt) affords() error {
 	return nil
 }
 
-// callAll makes the calls of an answer and appends what the model is shown.
+// callAll makes the calls of an answer and appends what the model is shown: in the order of the answer, since
+// what was faster must not make another conversation. Where one waits for a person all are made and kept.
 func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) error {
 	ends, errs := make([]made, len(calls)), make([]error, len(calls))
 	free := make(chan struct{}, together)

@@ -22,6 +22,8 @@
 // be called concurrently, and by several processes on a shared store: each change is one conditional commit,
 // and is durable when its method returns. Texts pass the sanitizer before they are kept. A projection reads
 // all facts of the scope: it is made for hundreds of them.
+//
+// Begin with fact.go, which is a fact's life; event.go infers, project.go chooses, document.go has the JSON.
 package identity
 
 import (

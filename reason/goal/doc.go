@@ -38,6 +38,12 @@
 // totalCostUsd and recentFailures; and skills, by name, with the successRate and totalOutcomes of today.
 // domains.memory_health.data has healthy, searchWorking, error, memories, quarantined, helped and misled.
 //
+// # Where things are
+//
+// Begin with Tick (keeper.go): it reads what is due, and takes each goal through settle (what became of its
+// last run) and mend (who is to act now). goal.go says what a goal is and how it stands, world.go what is
+// known, health.go the domains of the Agent. A Tick waits for no run: what a run has done is read later.
+//
 // # What is kept
 //
 // The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new

@@ -283,7 +283,8 @@ func (r *record) fail(at time.Time, rests bool) {
 	r.Past[r.Worker] = p
 }
 
-// mend begins a run for a goal that is violated, or says in v why not.
+// mend begins a run for a goal that is violated, or says in v why not. The record is kept before the run is
+// begun: of two processes one can keep it, and a run that was not begun is begun by whoever finds its record.
 func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	why := ""
 	switch {
