@@ -70,8 +70,9 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
 }
 
-// heed has a run go on that a person has ruled on, and then forgets the ruling's
-// dueEntry, which came with it.
+// heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it
+// in one commit: so no ruling is lost, whichever process ends in between. Where the run is under way it may
+// have looked for rulings just before this one, and is waited for and looked at again.
 func (v View) heed(ctx context.Context, id, key string) error {
 	a := v.agent
 	for {

@@ -150,6 +150,8 @@ func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error
 	return open(ctx, st, h, o, nil)
 }
 
+// open is Open and New. The process is known to others before anything is due for it, and what they commit is
+// followed from before that on, so that nothing is missed between.
 func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),

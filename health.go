@@ -24,7 +24,7 @@ type Health struct {
 	since              time.Time
 	delivered, blocked int
 	failed             []*Report // the blocked ones, newest first, at most maxShown
-	open               []*Report // those that have not ended, by their IDs
+	open               []*Report // those that wait or ask, by their IDs
 
 	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
 	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what
@@ -54,6 +54,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		switch {
 		case err != nil:
 			return h, err
+		case r.Status == Running:
 		case !r.Status.ended():
 			open, err := t.report(ctx, r, nil)
 			if err != nil {
@@ -146,9 +147,6 @@ func inDollars(v float64) string {
 // waiting says what waits.
 func (h Health) waiting() (text string) {
 	for _, r := range h.open {
-		if r.Status == Running {
-			continue
-		}
 		text += fmt.Sprintf("\n%s: %s: %s", r.Status, line(r.Objective), line(r.Text))
 	}
 	return text

@@ -75,17 +75,15 @@ func (o *Objective) check() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
-	if o.Text == "" && len(o.Tasks) == 0 {
-		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
-	}
 	var object map[string]json.RawMessage
-	if len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil {
+	switch {
+	case o.Text == "" && len(o.Tasks) == 0:
+		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
+	case len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil:
 		return fmt.Errorf("%w: Inputs is no JSON object", ErrObjective)
-	}
-	if len(o.Data) > 0 && !json.Valid(o.Data) {
+	case len(o.Data) > 0 && !json.Valid(o.Data):
 		return fmt.Errorf("%w: Data is no JSON", ErrObjective)
-	}
-	if len(o.Tasks) > maxTasks {
+	case len(o.Tasks) > maxTasks:
 		return fmt.Errorf("%w: %d tasks, over %d", ErrObjective, len(o.Tasks), maxTasks)
 	}
 	return nil

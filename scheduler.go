@@ -53,7 +53,9 @@ func (a *Agent) schedule() {
 	}
 }
 
-// resumeDue goes on with what is due and returns when to look again.
+// resumeDue goes on with what is due and returns when to look again. An entry that names another process is
+// left to that while it is alive. Nothing is claimed here: of two processes that go on with one run, the one
+// whose commit comes first has it, by the condition on the run's record.
 func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 	now, alives, wait := a.opts.Now(), map[string]bool{}, time.Minute
 	if a.process.late() { // it could do nothing

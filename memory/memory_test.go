@@ -189,3 +189,76 @@ func TestOrderOfOneInstant(t *testing.T) {
 		require.Equal(t, order[0], other)
 	}
 }
+
+// What a hit links to, and what links to it, comes along up to K, whatever its kind; what the query would not
+// have does not.
+func TestLinked(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	lesson := remember(t, s, memory.Draft{Kind: memory.Pattern, Content: "run the migrations twice"})
+	hit := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "the deploy failed", Links: []memory.Link{{To: lesson}, {To: "gone"}}})
+	behind := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "Bob was on call", Links: []memory.Link{{To: hit}}})
+	old := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "Carl was, too", At: c.now.Add(-time.Hour), Links: []memory.Link{{To: hit}}})
+	require.NoError(t, s.Archive(t.Context(), old, true))
+	q := memory.Query{Text: "deploy", Kinds: []memory.Kind{memory.Fact}, Linked: true}
+	hits, err := s.Recall(t.Context(), q)
+	require.NoError(t, err)
+	require.Len(t, hits, 3)
+	for i, id := range []memory.ID{hit, behind, lesson} {
+		require.Equal(t, id, hits[i].ID)
+	}
+	require.Equal(t, []memory.ID{"", hit, hit}, []memory.ID{hits[0].Linked, hits[1].Linked, hits[2].Linked})
+	require.Equal(t, hits[0].Score/2, hits[1].Score)
+	require.Contains(t, memory.Render(hits), "goes with [1]")
+	q.K = 2
+	hits, err = s.Recall(t.Context(), q)
+	require.NoError(t, err)
+	require.Len(t, hits, 2)
+}
+
+// Explain says in words why a memory does not come, for each reason that there is.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	blue := remember(t, s, memory.Draft{Kind: memory.Fact, Slot: "door", Content: "the door is blue", At: c.now.Add(-time.Hour)})
+	red := remember(t, s, memory.Draft{Kind: memory.Fact, Slot: "door", Content: "the door is red"})
+	rule := remember(t, s, memory.Draft{Kind: memory.Rule, Trigger: "window", Content: "close it"})
+	always := remember(t, s, memory.Draft{Kind: memory.Rule, Content: "be polite"})
+	theirs := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "a door costs much", Source: memory.Source{Origin: memory.Web}})
+	away := fact(t, s, "the door was green")
+	require.NoError(t, s.Archive(t.Context(), away, true))
+	said := remember(t, s, memory.Draft{Kind: memory.Episode, Content: "the door, again"})
+	other := fact(t, s, "a wall")
+	q := memory.Query{Text: "door", Kinds: []memory.Kind{memory.Fact, memory.Rule}, Trust: memory.Trusted}
+	for id, want := range map[memory.ID]string{
+		red: "1 of 1", blue: "superseded by " + string(red), rule: "turn it is not", always: "a Rule whose turn it is",
+		theirs: "another trust", away: "archived", said: "another kind", other: "no word of the query",
+	} {
+		h, why, err := s.Explain(t.Context(), q, id)
+		require.NoError(t, err)
+		require.Contains(t, why, want)
+		require.Equal(t, id, h.ID)
+		require.Equal(t, want == "1 of 1" || id == always, h.Score > 0, want)
+	}
+	_, _, err := s.Explain(t.Context(), q, "none")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+// A prompt says of a memory what a reader must know to weigh it.
+func TestRenderSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	remember(t, s, memory.Draft{Kind: memory.Fact, Slot: "door", Content: "the door is painted blue", At: c.now.Add(-time.Hour)})
+	remember(t, s, memory.Draft{Kind: memory.Fact, Slot: "door", Content: "it is red now", Trigger: "somebody asks"})
+	hits, err := s.Recall(t.Context(), memory.Query{Text: "painted blue"})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+	said := memory.Render(hits)
+	for _, part := range []string{"when:\n| somebody asks\n", "what:\n| it is red now\n", "no longer:\n| the door is painted blue\n"} {
+		require.Contains(t, said, part)
+	}
+	require.NoError(t, s.Archive(t.Context(), hits[0].ID, true))
+	hits, err = s.Recall(t.Context(), memory.Query{Text: "red"})
+	require.NoError(t, err)
+	require.Contains(t, memory.Render(hits), ", archived")
+}
