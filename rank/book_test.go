@@ -333,6 +333,37 @@ func TestTheGoodOneOfMany(t *testing.T) {
 	}
 }
 
+// A good candidate becomes a bad one after a thousand choices: it is left soon, also where they are of several kinds.
+func TestAChangeIsNoticed(t *testing.T) {
+	for _, kinds := range []int{1, 5} {
+		lost, before := 0.0, 0.0
+		for seed := range uint64(10) {
+			b := open(t, store.NewMem(), func() time.Time { return start }, seed+1)
+			rng := rand.New(rand.NewPCG(seed, 1))
+			for n := range 1200 {
+				task := rank.Task{Skill: "s", Key: fmt.Sprint(rng.IntN(kinds))}
+				order, err := b.Learned().Score(ctx, task, []rank.Candidate{{Name: "first"}, {Name: "second"}})
+				require.NoError(t, err)
+				chance := map[string]float64{"first": .9, "second": .8}
+				if n >= 1000 {
+					chance["first"] = .1
+					lost += (.8 - chance[order[0].Name]) / 10
+				} else if order[0].Name == "first" {
+					before += 1. / 1000 / 10
+				}
+				s := rank.Sample{Candidate: order[0].Name, Task: task, Outcome: rank.Failed, At: start}
+				if rng.Float64() < chance[s.Candidate] {
+					s.Outcome = rank.Delivered
+				}
+				require.NoError(t, b.Observe(ctx, s))
+			}
+		}
+		t.Logf("%d kinds: %.1f lost; %.2f the better one before", kinds, lost, before)
+		require.Less(t, lost, 20.0, "%d kinds: choices lost of 200, of which .7 by each that is wrong", kinds)
+		require.Greater(t, before, .8, "%d kinds: what does not change is not forgotten", kinds)
+	}
+}
+
 // TestAnyOrder holds Books against plain lists: two on one store, samples that come again, verdicts that correct,
 // commits that fail, scopes, and reopening.
 func TestAnyOrder(t *testing.T) {

@@ -18,20 +18,20 @@ func (b *Book) Ladder(worth float64) Policy {
 }
 
 const (
-	steep       = 4.5  // logits by which tasks differ
-	firstRating = 3.0  // that a candidate begins with, in logits …
-	firstDoubt  = 4.0  // … and its variance
-	leastDoubt  = 0.01 // variance that a rating keeps: candidates change
-	mostRated   = 2000 // attempts that a rating remembers
-	curiosity   = 0.5  // deviations of a rating added for what is not known
-	firstCost   = 0.25 // share of the mean cost that a first attempt is taken to cost
-	leastPrice  = 1e-6 // in a task's worth; of those that cost less the likelier one is first
+	steep      = 4.5  // logits by which tasks differ
+	leastDoubt = 0.01 // variance that a rating keeps: candidates change
+	mostRated  = 2000 // attempts that a rating remembers
+	curiosity  = 0.5  // deviations of a rating added for what is not known
+	firstCost  = 0.25 // share of the mean cost that a first attempt is taken to cost
+	leastPrice = 1e-6 // in a task's worth; of those that cost less the likelier one is first
 )
 
 // grid are difficulties, equal steps apart; at each the odds of a failure are harder times those before.
 var (
 	grid   = [...]float64{-2.4, -2, -1.6, -1.2, -0.8, -0.4, 0, 0.4, 0.8, 1.2, 1.6, 2, 2.4}
 	harder = math.Exp(steep * 0.4)
+
+	firstRating = rating{At: 3, Doubt: 4} // of a candidate that was never tried
 )
 
 // difficulty is a distribution over the grid; curve is the chance of a success by difficulty.
@@ -76,16 +76,12 @@ func (d difficulty) after(c *curve) difficulty {
 
 // rating is what a candidate can do, and what its attempts took.
 type rating struct {
-	At, Doubt   float64 // logits, and their variance; no doubt: the first rating
+	At, Doubt   float64 // logits, and their variance
 	USD, Priced float64 // of those whose cost is known, which are so many
 }
 
 func (r *rating) curve(deviations float64) (c curve) {
-	at, doubt := r.At, r.Doubt
-	if doubt == 0 {
-		at, doubt = firstRating, firstDoubt
-	}
-	odds := math.Exp(steep*grid[0] - at - deviations*math.Sqrt(doubt)) // of a failure
+	odds := math.Exp(steep*grid[0] - r.At - deviations*math.Sqrt(r.Doubt)) // of a failure
 	for i := range c {
 		c[i] = 1 / (1 + odds)
 		odds *= harder
@@ -95,9 +91,6 @@ func (r *rating) curve(deviations float64) (c curve) {
 
 // learn takes an attempt at a task of the difficulty in, by one step of an extended Kalman filter.
 func (r *rating) learn(d difficulty, success bool, billionths int64) {
-	if r.Doubt == 0 {
-		r.At, r.Doubt = firstRating, firstDoubt
-	}
 	if billionths >= 0 {
 		r.USD, r.Priced = r.USD+float64(billionths)/billion, r.Priced+1
 	}

@@ -3,6 +3,7 @@ package rank
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,8 @@ import (
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
 // where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. Evidence
-// fades with a half-life of 30 days and is worth at most 95 samples, so that a change is noticed.
+// fades with a half-life of 30 days. It is forgotten where samples add up to 20 standard deviations better or
+// worse than was expected, less a quarter of one each: the candidate is another one now (Page, 1954).
 //
 // A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three
 // more, or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind
@@ -37,18 +39,18 @@ func (b *Book) Learned() Policy {
 const (
 	hope        = .7 // standard deviations of what is not known by which the untried may be better than the mean
 	drawWidth   = .5
-	meanCount   = 3     // samples that the mean of all counts as in an estimate, or fewer, so that …
-	leastDiffer = .2    // … candidates are not taken to differ by less
-	mostCount   = 15    // samples that a candidate counts as at most in means over candidates
-	firstMean   = .75   // of candidates' worth, before anything is known; it counts as one of them, or less
-	noShift     = .7    // candidates that the guess is worth that a kind of case is like the others for all
-	kindSpread  = .14   // of what a kind of case adds for one candidate, before anything is known, …
-	kindWeight  = 30    // … what that guess is worth in samples, …
-	leastSpread = .1    // … and what it is held above
-	firstNoise  = .25   // variance of a sample …
-	noiseWeight = 2     // … and what that guess is worth in samples
-	forget      = .9995 // what a squared error counts after the next one
-	priorWeight = 10    // samples of a skill that halve what claims count
+	meanCount   = 3   // samples that the mean of all counts as in an estimate, or fewer, so that …
+	leastDiffer = .2  // … candidates are not taken to differ by less
+	mostCount   = 15  // samples that a candidate counts as at most in means over candidates
+	firstMean   = .75 // of candidates' worth, before anything is known; it counts as one of them, or less
+	noShift     = .7  // candidates that the guess is worth that a kind of case is like the others for all
+	kindSpread  = .14 // of what a kind of case adds for one candidate, before anything is known, …
+	kindWeight  = 30  // … and what that guess is worth in samples
+	firstNoise  = .25 // variance of a sample; that guess is worth one
+	priorWeight = 10  // samples of a skill that halve what claims count
+	usual       = .25 // standard deviations that a sample may be off, before it counts as a sign of change …
+	changed     = 20  // … that adds up to this
+	mostOff     = 3   // standard deviations that one sample counts as at most
 )
 
 // model is what the records of a skill come to.
@@ -76,12 +78,12 @@ func (sk *skill) fit(now time.Time) *model {
 		return &sk.model
 	}
 	m, all := model{now: hour}, average{}
-	err2, errs := float64(noiseWeight*firstNoise), float64(noiseWeight)
+	err2, errs := firstNoise, 1.0
 	kind2, kinds := kindWeight*kindSpread*kindSpread, float64(kindWeight)
 	for _, p := range sk.sorted {
 		m.attempts += float64(p.rec.Attempts)
-		err2, errs = err2+p.rec.Err2, errs+p.rec.Errs
-		kind2, kinds = kind2+p.rec.Kind2, kinds+p.rec.Kinds
+		err2, errs = err2+p.rec.Err.Sum, errs+p.rec.Err.N
+		kind2, kinds = kind2+p.rec.Kind.Sum, kinds+p.rec.Kind.N
 		n, sum := p.rec.All.at(hour)
 		all.add(n, sum)
 		m.known += n
@@ -90,7 +92,7 @@ func (sk *skill) fit(now time.Time) *model {
 	guess := min(1, firstNoise/m.noise) // rewards that scatter more are not within [0,1]: it says little of them
 	m.mean = (all.sum + guess*firstMean) / (all.weight + guess)
 	m.count = min(meanCount, m.noise/(leastDiffer*leastDiffer))
-	m.kind2 = min(max(kind2/kinds, leastSpread*leastSpread), .25) // worth lies between 0 and 1
+	m.kind2 = min(max(kind2/kinds, kindSpread*kindSpread/2), .25) // worth lies between 0 and 1
 	sk.model, sk.fresh = m, true
 	return &sk.model
 }
@@ -133,15 +135,25 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 		// A sample and the mean of those before it deviate from what is expected independently, but for what the
 		// kind adds: the mean of the product is its variance.
 		if n > 0 {
-			r.Kind2 = forget*r.Kind2 + (y-expected)*(sum/n-expected)
-			r.Kinds = forget*r.Kinds + 1
+			r.Kind.add(1, (y-expected)*(sum/n-expected), now.Unix())
 		}
 		shift, _ := m.special(n, sum, expected)
 		expected += shift
 	}
-	r.Err2 = forget*r.Err2 + (y-expected)*(y-expected)
-	r.Errs = forget*r.Errs + 1
+	r.Err.add(1, (y-expected)*(y-expected), now.Unix())
+	r.notice((y - expected) / math.Sqrt(m.noise))
 	return common
+}
+
+// notice takes in by how many standard deviations a sample was better than expected. Where these add up, it
+// forgets what was known: a cumulative sum of Page's, here one for both directions.
+func (r *record) notice(better float64) {
+	r.Change += min(mostOff, max(-mostOff, better))
+	r.Change -= min(usual, max(-usual, r.Change))
+	if math.Abs(r.Change) > changed {
+		r.value = slices.Delete(r.value, r.begin(cellTable), r.begin(cellTable+1))
+		r.Rows[cellTable], r.All, r.Change = 0, cell{}, 0
+	}
 }
 
 // view is what Learned goes by for a task and its candidates.

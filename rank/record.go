@@ -16,13 +16,12 @@ import (
 
 // Sizes of a record.
 const (
-	window    = 200 // samples that are kept one by one
-	hours     = 25  // the last 24, and the one that has begun
-	days      = 31
-	kinds     = 64 // kinds of case (Task.Key) that a candidate is known by; those used last stay
-	recent    = 10 // failures that are listed
-	mostKnown = 95 // samples that an estimate is worth at most, so that a change is noticed
-	halfLife  = 30 * 24 * time.Hour
+	window   = 200 // samples that are kept one by one
+	hours    = 25  // the last 24, and the one that has begun
+	days     = 31
+	kinds    = 64 // kinds of case (Task.Key) that a candidate is known by; those used last stay
+	recent   = 10 // failures that are listed
+	halfLife = 30 * 24 * time.Hour
 )
 
 // record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a
@@ -38,10 +37,9 @@ type head struct {
 	Attempts int64         // ever
 	Rows     [tables]int32 // of each table
 	All      cell          // the worth of samples that teach, less what their kinds of case add for all
-	Err2     float64       // squared errors of predictions, and …
-	Errs     float64       // … how many
-	Kind2    float64       // products of two deviations at a kind of case, and …
-	Kinds    float64       // … how many
+	Err      cell          // squared errors of predictions
+	Kind     cell          // products of two deviations at a kind of case
+	Change   float64       // standard deviations by which samples add up to be better than expected, or worse
 	Rating   rating
 }
 
@@ -61,7 +59,7 @@ var (
 
 const (
 	headAt     = codec.Prefix
-	headBytes  = 8 + 4*tables + cellBytes + 4*8 + 4*8
+	headBytes  = 8 + 4*tables + 3*cellBytes + 5*8
 	tallyBytes = 7*4 + 5*8
 	cellBytes  = 4 + 3*8
 	entryBytes = 7*4 + 2*8 + 2*4
@@ -104,10 +102,11 @@ type cell struct {
 func (h *head) pack(p codec.Packer) {
 	p.Ints64(&h.Attempts)
 	p.Ints32(&h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable])
-	h.All.pack(p)
-	p.B = p.B[cellBytes:]
-	p.Floats(&h.Err2, &h.Errs, &h.Kind2, &h.Kinds)
-	p.Floats(&h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
+	for _, c := range []*cell{&h.All, &h.Err, &h.Kind} {
+		c.pack(p)
+		p.B = p.B[cellBytes:]
+	}
+	p.Floats(&h.Change, &h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
 }
 
 func (t *tally) pack(p codec.Packer) {
@@ -264,9 +263,9 @@ func (c *cell) at(now int64) (n, sum float64) {
 // add takes by samples worth y each in.
 func (c *cell) add(by, y float64, now int64) {
 	c.N, c.Sum = c.at(now)
-	c.N, c.Sum, c.Last = max(0, c.N+by), c.Sum+by*y, max(now, c.Last)
-	if c.N > mostKnown {
-		c.N, c.Sum = mostKnown, c.Sum*mostKnown/c.N
+	c.N, c.Sum, c.Last = c.N+by, c.Sum+by*y, max(now, c.Last)
+	if c.N <= 0 { // what is taken out was forgotten
+		c.N, c.Sum = 0, 0
 	}
 }
 
@@ -356,7 +355,7 @@ const hourMillis = int64(time.Hour / time.Millisecond)
 const dayMillis = 24 * hourMillis
 
 // newRecord returns an empty record.
-func newRecord() *record { return &record{value: make([]byte, headAt+headBytes)} }
+func newRecord() *record { return &record{head{Rating: firstRating}, make([]byte, headAt+headBytes)} }
 
 // spare has records that another has replaced.
 var spare = sync.Pool{New: func() any { return new(record) }}

@@ -40,6 +40,27 @@ func TestRecordIsBounded(t *testing.T) {
 	require.Equal(t, r.value[headAt:], packed)
 }
 
+// A later verdict on a sample that was forgotten counts as a sample, and takes nothing from those since.
+func TestForgottenSampleIsCorrected(t *testing.T) {
+	r, sk := newRecord(), &skill{pairs: map[string]*pair{}}
+	see := func(run string, o Outcome) {
+		_, err := r.observe(sk, &Sample{Run: run, Outcome: o, Task: Task{Key: "k"}, At: time.Unix(0, 0)})
+		require.NoError(t, err)
+	}
+	see("1", Delivered)
+	for range 7 {
+		r.notice(-100)
+		require.Equal(t, 1.0, r.All.N, "no single sample is a change")
+	}
+	r.notice(-100)
+	require.Equal(t, []any{cell{}, int32(0), 0.0}, []any{r.All, r.Rows[cellTable], r.Change})
+	see("1", Failed)
+	see("2", Delivered)
+	n, sum := r.at(hash("k"), 0)
+	require.Equal(t, []float64{2, 2, 1}, []float64{r.All.N, n, sum})
+	require.InDelta(t, 1, r.All.Sum, .5, "but for what the kind adds for all")
+}
+
 func TestDamagedRecord(t *testing.T) {
 	for name, harm := range map[string]func(*record){
 		"outcome": func(r *record) { r.row(ringTable, 0)[8] = byte(len(outcomes)) }, "no outcome": func(r *record) { r.row(ringTable, 0)[8] = 0 },
