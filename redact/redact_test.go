@@ -44,7 +44,7 @@ func TestProse(t *testing.T) {
 		{"my password is hunter2.", "hunter2"}, {"mysql --password s3cr3t -u x", "s3cr3t"}, {"api_key = 9f8a7b6c5d4e3f2a", "9f8a7b6c5d4e3f2a"},
 		{"https://x.example/?token=8f7e6d5c4b3a2918&x=1", "8f7e6d5c4b3a2918"}, {"<Secret>\n  q9w8e7r6t5\n</Secret>", "q9w8e7r6t5"},
 		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
-		{`secret.assign("p}w$7")`, "p}w$7"}, {"run --acme-api-key a1b2c3d4", "a1b2c3d4"}, {"chat_token=07633784579488709032498085105182", "0763"},
+		{`password="""q9 w8"""`, "q9 w8"}, {`"password=""hunter22"""`, "hunter22"}, {`secret.assign("p}w$7")`, "p}w$7"}, {"run --acme-api-key a1b2c3d4", "a1b2c3d4"}, {"chat_token=07633784579488709032498085105182", "0763"},
 		{strings.Repeat("key=", 99) + github, github}, {strings.Repeat("key:", 99) + "password=hunter2", "hunter2"},
 		{`api_key="` + strings.Repeat("a1B2c3", 99) + `"`, "c3a1"}, {"Authorization: Basic " + "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ1IjoxfQ.c2ln", "c2ln"},
 
@@ -64,7 +64,8 @@ func TestProse(t *testing.T) {
 		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "Authorization: Bearer token.value_1(x)",
 		"docker run -u 1000:1000 img", "basic training", "Basic authorization", pem[:32] + "...\n" + pem[len(pem)-29:], "curl -u user:password x",
 		"git@github.com:arc/arc.git", "OP_TOKEN=ops_eyJzaWduSW5BZGRyZXNz...", "token: jjwt-jackson-0.11.2",
-		"key=" + "AKIA" + "IOSFODNN7EXAMPLE",
+		"key=" + "AKIA" + "IOSFODNN7EXAMPLE", `if password == "" { return errors.New("no password") }`,
+		`if (password === '') throw new Error('no password')`, "has_password=false", "secret=None",
 	} {
 		require.Equal(t, text, s.KeepPlaceholders().Prose(text))
 	}

@@ -164,8 +164,8 @@ var (
 	// stands matches what stands for a secret: a variable, a pattern, a mask or a mark.
 	stands = regexp.MustCompile(
 		`^(?:\$|[{<%(*/]|\[(?:secret |redacted:|[A-Z_]+\]?$)|\.+$)|(?i:x{5})|EXAMPLE$|(?:\.\.\.|…)$`)
-	// code matches a name with a mark, or an expression, of a program.
-	code = regexp.MustCompile(`^[A-Za-z_]\w*(?:[.\[(:]|->)|^[&*(\[{]`)
+	// code matches a name with a mark, a constant, or an expression, of a program.
+	code = regexp.MustCompile(`^[A-Za-z_]\w*(?:[.\[(:]|->)|^[&*(\[{]|^(?i:true|false|null|nil|none)$`)
 )
 
 // fits reports whether a value passes a check of forms.txt.
