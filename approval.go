@@ -111,7 +111,7 @@ func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 		if t.Status != Asking {
 			return t.wrong("asks nothing")
 		}
-		t.answer(t.clean.Prose(fence.Clip(text, maxText)))
+		t.answer(fence.Clip(t.clean.Prose(text), maxText))
 		t.Status, t.Phase = Running, t.Back
 		return t.restart(ctx)
 	})

@@ -578,9 +578,13 @@ func TestJudge(t *testing.T) {
 		case n < 2:
 			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Delivered, ""))
 		case n == 3:
-			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Failed, "the wrong customer"))
+			cut := strings.Repeat(" ", 2<<10-20) + "ghp_" + "x9Q2mZ7bTt4LkPw8Rv1Yc6Hd3Jf5Ng0SaEuB" // where it is cut
+			require.NoError(t, a.In("").Judge(t.Context(), id, learn.Failed, "the wrong customer"+cut))
 		}
 		require.Equal(t, n == 2 || n == 3, got.Fired == 1, "run %d", n)
+	}
+	for e := range a.In("").Journal(t.Context(), "3") {
+		require.NotContains(t, e.Text, "ghp_")
 	}
 }
 
@@ -906,25 +910,35 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// A wrong key, or an empty account, blocks the run and says so; it teaches nothing about the work.
+// A wrong key, an empty account, or a gate that cannot tell, blocks the run and says so; it teaches nothing
+// about the work, and is no failure of the worker.
 func TestWrongKeyTeachesNothing(t *testing.T) {
-	w := (&arctest.Worker{}).As("ann")
-	w.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
-		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the key is wrong")}
-	})
-	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
-	r := run(t, a, arc.Objective{Text: "write"})
-	require.Equal(t, arc.Blocked, r.Status)
-	require.Equal(t, arc.Refused, r.Cause)
-	require.Contains(t, r.Text, "the key is wrong")
-	known, err := a.In("").Known(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, known.Warnings)
-	m, err := a.In("").Memory(t.Context())
-	require.NoError(t, err)
-	for m, err := range m.All(t.Context()) {
+	wrong := &reason.Error{Class: reason.Permanent, Err: errors.New("the key is wrong")}
+	for cause, turn := range map[arc.Cause]arctest.Turn{arc.Refused: {Err: wrong}, arc.Exhausted: {Text: "done"}} {
+		w := (&arctest.Worker{Turns: []arctest.Turn{turn}}).As("ann")
+		w.Gates = []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+			return act.Verdict{}, wrong
+		})}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+		r := run(t, a, arc.Objective{Text: "write", Session: "s"})
+		require.Equal(t, arc.Blocked, r.Status)
+		require.Equal(t, cause, r.Cause)
+		require.Contains(t, r.Text, "the key is wrong")
+		known, err := a.In("").Known(t.Context())
 		require.NoError(t, err)
-		require.Fail(t, m.Content)
+		require.Empty(t, known.Warnings)
+		m, err := a.In("").Memory(t.Context())
+		require.NoError(t, err)
+		for m, err := range m.All(t.Context()) {
+			require.NoError(t, err)
+			require.Fail(t, m.Content)
+		}
+		book, err := a.In("").Book(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, book.Stats("ann", "").Judged)
+		s, err := a.In("").Assess(t.Context(), "s")
+		require.NoError(t, err)
+		require.Equal(t, meta.KeepGoing, s.Step)
 	}
 }
 

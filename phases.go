@@ -565,6 +565,7 @@ func fitting(all []act.Approval) []act.Approval {
 // outcomes are those of an attempt that has ended.
 var outcomes = []rank.Outcome{
 	rank.Delivered, rank.Failed, rank.Malformed, rank.Away, rank.TimedOut, rank.Canceled, rank.Denied,
+	rank.Unknown,
 }
 
 // maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
@@ -595,7 +596,7 @@ func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []stri
 		return askPhase, nil
 	}
 	t.Current.Asked++
-	t.answer(t.clean.KeepPlaceholders().Prose(fence.Clip(got.Text, maxText)))
+	t.answer(fence.Clip(t.clean.KeepPlaceholders().Prose(got.Text), maxText))
 	return actPhase, nil
 }
 
@@ -625,7 +626,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 	})
 	task.Worker = worker
 	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate})
-	if made.Err != nil && made.Err.Class == reason.Permanent {
+	if made.Outcome == rank.Unknown || made.Err != nil && made.Err.Class == reason.Permanent {
 		a.Void = append(a.Void, a.Failed[len(a.Failed)-1].Complaint)
 	}
 	t.event("failed", worker, made.Complaint)
@@ -712,7 +713,7 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	}
 	t.stage(func(ctx context.Context, b *store.Batch) error {
 		err := t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, sample)
-		if err == nil && t.Session != "" && made.Outcome != rank.Denied {
+		if err == nil && t.Session != "" && made.Outcome != rank.Denied && made.Outcome != rank.Unknown {
 			err = t.tenant.sessions.Stage(ctx, b, t.Scope, t.Session, try)
 		}
 		return err
@@ -774,7 +775,7 @@ func (t *turn) end(context.Context) (phase, error) {
 	if len(t.Aims) > 1 {
 		t.Aims, t.advice = t.Aims[:1], nil
 	}
-	void := t.Cause == Refused && len(t.Aims[0].lessons()) == 0
+	void := (t.Cause == Refused || t.Cause == Exhausted) && len(t.Aims[0].lessons()) == 0
 	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted || void {
 		verdict = learn.Unknown
 	}
@@ -911,7 +912,7 @@ func (a *aim) complaint() string {
 func (t *turn) proseAll(texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, text := range texts {
-		clean[i] = fence.Clip(t.clean.KeepPlaceholders().Prose(fence.Clip(text, maxText)), maxTold)
+		clean[i] = fence.Clip(t.clean.KeepPlaceholders().Prose(text), maxTold)
 	}
 	return clean
 }

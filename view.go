@@ -51,7 +51,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 		}
 		if note != "" {
 			t.Questions = []string{"What is different now?"}
-			t.answer(t.clean.Prose(fence.Clip(note, maxText)))
+			t.answer(fence.Clip(t.clean.Prose(note), maxText))
 		}
 		t.Status, t.Phase, t.Cause, t.Reason, t.Ended, t.advice = Running, assessPhase, "", "", time.Time{}, nil
 		t.event("retried", "", "")
@@ -109,7 +109,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
 		}
-		why := t.clean.Prose(fence.Clip(why, maxTold))
+		why := fence.Clip(t.clean.Prose(why), maxTold)
 		figures, err := t.corrected(ctx, verdict)
 		if err != nil {
 			return err

@@ -165,14 +165,14 @@ func TestOutcomes(t *testing.T) {
 			outcome: rank.Failed, says: "permission denied"},
 		{name: "gate says nothing", gates: []act.Gate{gate(act.Verdict{}, nil)}, outcome: rank.Failed, says: "without a reason"},
 		{name: "gate errs and passes", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("permission denied"))},
-			outcome: rank.Failed, says: "could not be checked"},
+			outcome: rank.Unknown, says: "could not be checked"},
 		{name: "the words of a gate's error", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("429 too many requests"))},
-			outcome: rank.Failed, says: "429"},
+			outcome: rank.Unknown, says: "429"},
 		{name: "gate is away", gates: []act.Gate{gate(act.Verdict{Pass: true}, &reason.Error{Class: reason.Unavailable, Err: errors.New("503")})},
 			outcome: rank.Away, class: reason.Unavailable},
 		{name: "gate panics", gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { panic("x") })},
-			outcome: rank.Failed, says: "panic"},
-		{name: "typed nil gate", gates: []act.Gate{act.GateFunc(nil)}, outcome: rank.Failed, says: "panic"},
+			outcome: rank.Unknown, says: "panic"},
+		{name: "typed nil gate", gates: []act.Gate{act.GateFunc(nil)}, outcome: rank.Unknown, says: "panic"},
 		{name: "second gate refuses", gates: []act.Gate{act.NoGate, gate(act.Verdict{Complaint: "too short"}, nil)},
 			outcome: rank.Failed, says: "too short"},
 	} {
@@ -777,8 +777,8 @@ func TestJudge(t *testing.T) {
 		`{"pass":true,"complaint":""}`:          rank.Delivered,
 		`{"pass":false,"complaint":"too long"}`: rank.Failed,
 		`{"pass":false,"complaint":""}`:         rank.Failed,
-		`yes`:                                   rank.Failed,
-		`{"pass":"true","complaint":""}`:        rank.Failed,
+		`yes`:                                   rank.Unknown,
+		`{"pass":"true","complaint":""}`:        rank.Unknown,
 	} {
 		var asked *reason.Request
 		judge := act.Judge(modelFunc(func(r *reason.Request) (*reason.Response, error) {

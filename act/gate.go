@@ -21,7 +21,8 @@ type Verdict struct {
 }
 
 // Gate decides whether a task was done, by what it can observe. An error, a panic or silence (no complaint)
-// is no pass. A gate that has a String method is named by it, any other by its type. What a [Judge] takes of
+// is no pass; an error and a panic are no failure of the worker either: one that found something wrong returns
+// a Verdict. A gate that has a String method is named by it, any other by its type. What a [Judge] takes of
 // its model, and the Usage of a *[reason.Error], count with the attempt's; what else a gate takes does not.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)

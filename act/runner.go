@@ -126,6 +126,7 @@ type Attempt struct {
 //	Outcome      of
 //	Delivered    all gates passed
 //	Failed       a gate did not pass, or an error of no known class
+//	Unknown      a gate could not tell: its error, which says nothing about the worker
 //	Malformed    a result that cannot be used: none, a huge one, an invalid reflection; [reason.Invalid]
 //	Away         [reason.RateLimited], [reason.Unavailable]
 //	TimedOut     the deadline
@@ -182,6 +183,8 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 		a.Err.Usage, took = took, nil
 	case !a.Pass && ctx.Err() != nil:
 		a.Outcome = rank.Canceled
+	case err != nil:
+		a.Outcome = rank.Unknown
 	case !a.Pass:
 		a.Outcome = rank.Failed
 	}
