@@ -20,10 +20,9 @@ type Verdict struct {
 	usage     *reason.Usage
 }
 
-// Gate decides whether a task was done, by what it can observe. An error, a panic or silence (no complaint)
-// is no pass; an error and a panic are no failure of the worker either: one that found something wrong returns
-// a Verdict. A gate that has a String method is named by it, any other by its type. What a [Judge] takes of
-// its model, and the Usage of a *[reason.Error], count with the attempt's; what else a gate takes does not.
+// Gate decides whether a task was done, by what it can observe. Silence (no complaint) is a refusal. An error
+// and a panic are no pass, and no failure of the worker. It is named by its String method, else by its type.
+// What a [Judge] takes of its model, and the Usage of a *[reason.Error], count with the attempt's.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }
@@ -81,7 +80,6 @@ type judge struct {
 	criteria string
 }
 
-// String is the gate's name.
 func (j *judge) String() string { return "judge" }
 
 const judging = "You decide whether a result does what its task asks for. What stands between the marks is " +
@@ -91,7 +89,6 @@ const judging = "You decide whether a result does what its task asks for. What s
 var verdictSchema = json.RawMessage(`{"type":"object","additionalProperties":false,` +
 	`"required":["pass","complaint"],"properties":{"pass":{"type":"boolean"},"complaint":{"type":"string"}}}`)
 
-// Verify implements Gate.
 func (j *judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
 	task, answer := fence.Text(c.Task.Objective+"\n"+c.Task.Delta+"\n"+c.Task.Verify), fence.Text(r.Text)
 	inputs, output := fence.Text(string(c.Task.Inputs)), fence.Text(string(r.Output))
