@@ -159,8 +159,7 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 				}
 				select { // a server of the SDK refuses the answer until it has put the question away
 				case <-time.After(wait):
-				case <-ctx.Done():
-					return false, ctx.Err()
+				case <-ctx.Done(): // which the next try says
 				}
 			}
 		})

@@ -33,7 +33,7 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 // answers are streamed. A nil scope is that of the Agent's Options for everybody.
 //
 // The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
-// scope, is another task of the same run. A task is there for callers of its scope. The last 10,000 are kept in
+// scope, is another task of the same run. A task is there for callers of its scope. The last 10,000 are in
 // memory; an older one, and each after a restart, is read from its run, and has no history.
 func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
@@ -53,8 +53,8 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
 	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
 	all := &tasks{agent: agent, scope: scope, last: last}
-	handler := a2asrv.NewHandler(&server{agent, scope}, a2asrv.WithTaskStore(all), a2asrv.WithCallInterceptor(all))
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
+	with := []a2asrv.RequestHandlerOption{a2asrv.WithTaskStore(all), a2asrv.WithCallInterceptor(all)}
+	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(&server{agent, scope}, with...)))
 	return mux
 }
 
@@ -68,7 +68,9 @@ type tasks struct {
 }
 
 // Before names the task that a message begins, and its context where the client has not.
-func (t *tasks) Before(ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request) (context.Context, error) {
+func (t *tasks) Before(
+	ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request,
+) (context.Context, error) {
 	p, ok := r.Payload.(*sdk.MessageSendParams)
 	if !ok || p.Message == nil || p.Message.TaskID != "" {
 		return ctx, nil

@@ -69,15 +69,14 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	a := &answer{onText: r.OnText}
 	in := bufio.NewReader(resp.Body)
 	// An endpoint that cannot stream, or not with tools, answers with the one object all the same.
-	if first, err := in.Peek(1); r.OnText != nil && (err != nil || first[0] != '{') {
-		if err := a.stream(in); err != nil {
-			return nil, err
+	first, err := in.Peek(1)
+	if r.OnText != nil && (err != nil || first[0] != '{') {
+		err = a.stream(in)
+	} else {
+		var data []byte
+		if data, err = io.ReadAll(in); err == nil {
+			err = a.add(data)
 		}
-		return a.response()
-	}
-	data, err := io.ReadAll(in)
-	if err == nil {
-		err = a.add(data)
 	}
 	if err != nil {
 		return nil, err

@@ -136,7 +136,7 @@ func (w *Workspace) Files() []tools.Tool {
 		})
 	}
 	return []tools.Tool{
-		tool("list_files", "Lists a folder, or the working one: d is a folder.", func(r *os.Root, in file) (string, error) {
+		tool("list_files", "Lists a folder, or the working one.", func(r *os.Root, in file) (string, error) {
 			entries, err := fs.ReadDir(r.FS(), cmp.Or(in.Path, "."))
 			var b strings.Builder
 			for _, e := range entries {
