@@ -75,7 +75,14 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		return a, err
 	}
-	host := arc.Host{Workers: workers, Approver: a.approve, Secrets: a.secret, Sources: []reason.Source{a.source}}
+	skills, err := reason.LoadSkills(os.DirFS(a.path("skills")))
+	if err != nil {
+		log.Warn("skills", "error", err)
+	}
+	host := arc.Host{
+		Workers: workers, Skills: skills, Approver: a.approve, Secrets: a.secret,
+		Sources: []reason.Source{a.source},
+	}
 	if c.Planner != "" {
 		host.Reasoner = &planner{a}
 	}
@@ -86,11 +93,6 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		}
 		host.Around = []act.Around{w}
 	}
-	skills, err := reason.LoadSkills(os.DirFS(a.path("skills")))
-	if err != nil {
-		log.Warn("skills", "error", err)
-	}
-	host.Skills = skills
 	o := &arc.Options{
 		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: c.Daily,
 		Learn: learn.Options{Holdout: c.Holdout}, Memory: &memory.Options{Languages: c.Languages},
@@ -151,8 +153,8 @@ func (a *app) view() arc.View { return a.agent.In(a.scope) }
 // close ends what was opened. Commands of other processes are waited for.
 func (a *app) close() error {
 	var errs []error
-	late := time.AfterFunc(time.Second, func() { a.log.Warn("waiting for other terminals and runs; Ctrl-C leaves them") })
-	defer late.Stop()
+	late := func() { a.log.Warn("waiting for other terminals and runs; Ctrl-C leaves them") }
+	defer time.AfterFunc(time.Second, late).Stop()
 	if a.door != nil {
 		errs = append(errs, a.door.Close())
 	}

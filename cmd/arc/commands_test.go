@@ -101,7 +101,7 @@ func TestCommands(t *testing.T) {
 			os.Getenv("PATH"))
 		s.all([]row{{"", 0, "no data"}})
 		if s.served {
-			s.serve("--no-dispatch", "--no-sensors")
+			s.serve("--workers=0", "--no-sensors")
 		}
 		s.all([]row{
 			{"doctor", 0, "all is there"},
@@ -154,13 +154,14 @@ func TestCommands(t *testing.T) {
 			{"skills show --name hello", 0, "Say hello."},
 			{"skills run --name hello -- anna 7", 7, "^hello anna\n"},
 			{"skills run hello", 0, "^hello *\n"},
+			{"skills run hello -- bo 3", 3, "^hello bo\n"},
 			{"sensors list", 0, "2h0m0s"},
 			{"sensors", 0, "greet anna"},
 			{"sensors", 0, "^$"},
 			{"tasks", 0, "3 +pending .*greet anna"},
 
 			{"creds set --service shop --key TOKEN --value s3cr3t-value", 0, "^$"},
-			{"creds list", 0, "^shop.TOKEN\n$"},
+			{"creds list", 0, "credential\nshop.TOKEN\n$"},
 			{"creds list --json", 0, "shop.TOKEN"},
 			{"creds get --service shop --key TOKEN", 0, "^s3cr3t-value\n$"},
 			{"creds unlock", 0, "right"},
@@ -203,6 +204,7 @@ func TestUsage(t *testing.T) {
 	})
 	s.env = append(s.env, "OPENAI_API_KEY=")
 	s.all([]row{
+		{"do --inputs [1] x", exitUsage, "Inputs is no JSON object"},
 		{"do anything", exitFailed, "OPENAI_API_KEY is not set: export OPENAI_API_KEY=…, or arc creds set"},
 		{"doctor", exitFailed, "✗ model gpt-5-mini: OPENAI_API_KEY is not set"},
 		{"do", exitUsage, "what is to be done"},
@@ -220,7 +222,7 @@ func TestUsage(t *testing.T) {
 		{"skills show --name none", exitUsage, "no skill"},
 		{"skills run --name none", exitUsage, "no skill|no command"},
 		{"costs --by week", exitUsage, "it is day, worker or model"},
-		{"do --skill nope x", exitUsage, `no skill "nope": there are none`},
+		{"do --skill nope x", exitUsage, `no skill "nope": arc skills`},
 		{"do --skill nope --data {} x", exitUsage, "one or the other"},
 		{"tasks add x --skills nope", exitUsage, `no skill "nope"`},
 		{"tasks add x --at tomorrow", exitUsage, "a time such as 2026-11-30T08:00:00Z, or 90m"},
@@ -228,7 +230,7 @@ func TestUsage(t *testing.T) {
 		{"tasks --status foo", exitUsage, "it is pending, active"},
 		{"runs --status foo", exitUsage, "it is running, waiting"},
 		{"remember --type nope x", exitUsage, "it is fact, pattern, failure or rule"},
-		{"notes --commit", 0, "nothing is noted"},
+		{"notes", 0, "nothing is noted"},
 		{"creds unlock", exitFailed, "ARC_CREDS_PASSWORD is not set"},
 		{"--dir nowhere runs", exitFailed, "nowhere"},
 		{"do --inputs nonsense x", exitUsage, "no JSON"},

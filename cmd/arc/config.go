@@ -19,8 +19,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/notebook"
@@ -260,8 +258,10 @@ func (c *config) model(name string) modelConfig {
 	}
 	m.API = cmp.Or(m.API, "openai")
 	if m.URL == "" {
-		m.URL = map[string]string{"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}[m.API]
 		m.Key = cmp.Or(m.Key, strings.ToUpper(m.API)+"_API_KEY")
+		if m.URL = "https://api.openai.com/v1"; m.API == "anthropic" {
+			m.URL = "https://api.anthropic.com"
+		}
 	}
 	return m
 }
@@ -291,25 +291,17 @@ func (c *config) models() (out []modelConfig) {
 //go:embed first.yaml
 var firstConfig string
 
-func (c *command) doctorCommands() []*cobra.Command {
-	return []*cobra.Command{
-		c.leaf(local, "init", "Begin an agent in this folder", c.begin, nil),
-		c.leaf(reads, "doctor", "Check that all that arc.yaml names is there; no model is paid", c.doctor, nil),
-		c.leaf(reads, "status", "Say what waits, what failed, what was saved: as arc alone", c.overview, nil),
-	}
-}
-
 func (c *command) begin(context.Context, *app, string) error {
 	soul := "# Who I am\n\nI do what I am asked, say what I have done, and say so honestly where I could not.\n"
-	for name, text := range map[string]string{"arc.yaml": firstConfig, "SOUL.md": soul, ".arc/.gitignore": "*\n"} {
-		file := filepath.Join(c.dir, filepath.FromSlash(name))
+	for _, f := range [][2]string{{"arc.yaml", firstConfig}, {"SOUL.md", soul}, {".arc/.gitignore", "*\n"}} {
+		file := filepath.Join(c.dir, filepath.FromSlash(f[0]))
 		if _, err := os.Stat(file); err == nil {
 			continue // it is the person's
 		}
-		if err := writeFile(file, text); err != nil {
+		if err := writeFile(file, f[1]); err != nil {
 			return err
 		}
-		c.Print("wrote " + name)
+		c.Print("wrote " + f[0])
 	}
 	c.Print("next: arc doctor")
 	return nil
@@ -360,13 +352,15 @@ func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 	for _, t := range cfg.Tools {
 		commands("tool "+t.Name, t.Run)
 	}
+	_, err = c.skills()
+	check("skills", err)
 	for _, f := range []string{"SOUL.md", filepath.Join("memory", "MEMORY.md")} {
 		if _, err := notebook.Read(a.path(f)); !errors.Is(err, fs.ErrNotExist) {
 			check(f, err)
 		}
 	}
 	if ill > 0 {
-		return &exitError{code: exitFailed}
+		return exit(exitFailed)
 	}
 	c.Print(`all is there: arc do "…"`)
 	return nil

@@ -26,111 +26,126 @@ import (
 
 // memory is a command on the memory of the scope.
 func (c *command) memory(
-	use, short string, f func(ctx context.Context, m memory.Space, operand string) error, flags func(*pflag.FlagSet),
+	use, short string, do func(context.Context, memory.Space, string) error, flags func(*pflag.FlagSet),
 ) *cobra.Command {
 	return c.leaf(reads, use, short, func(ctx context.Context, a *app, operand string) error {
 		m, err := a.view().Memory(ctx)
 		if err != nil {
 			return err
 		}
-		return f(ctx, m, operand)
+		return do(ctx, m, operand)
 	}, flags)
 }
 
 // knowCommands are about what the agent knows.
 func (c *command) knowCommands() []*cobra.Command {
 	var q memory.Query
+	recall := func(ctx context.Context, m memory.Space, text string) error {
+		q.Text = text
+		hits, err := m.Recall(ctx, q)
+		none := `nothing is known of that: arc remember "…"`
+		return list(c, hits, 0, err, "memory kind score what", none, func(h memory.Hit) []string {
+			text := strings.TrimPrefix(h.Trigger+": "+h.Content, ": ")
+			return []string{short(string(h.ID)), string(h.Kind), fmt.Sprintf("%.2f", h.Score), text}
+		})
+	}
 	var d memory.Draft
 	kind, resolution := string(memory.Fact), ""
+	remember := func(ctx context.Context, m memory.Space, text string) error {
+		d.Kind, d.Content = memory.Kind(kind), cmp.Or(resolution, text)
+		if d.Content == "" {
+			return usage(`remember what? arc remember "…"`)
+		}
+		r, err := m.Remember(ctx, d)
+		return c.result("kept", r, err)
+	}
 	var read bool
+	chunk := func(ctx context.Context, a *app, _ string) error {
+		layer, err := learn.New(ctx, a.store, &learn.Options{Scope: a.scope})
+		if err != nil {
+			return err
+		}
+		defer layer.Close()
+		do, said := skills.Write, "%d plans are written below %s\n"
+		if read {
+			do, said = skills.Read, "%d plans were changed below %s\n"
+		}
+		n, err := do(ctx, layer, a.scope, a.path("skills", "learned"))
+		c.Print(fmt.Sprintf(said, n, a.path("skills", "learned")))
+		return err
+	}
 	return []*cobra.Command{
-		c.memory("recall QUERY", "Show what memory has of something; alone: what is the most useful", func(ctx context.Context, m memory.Space, text string) error {
-			q.Text = text
-			hits, err := m.Recall(ctx, q)
-			return list(c, hits, 0, err, "memory kind score what", `nothing is known of that: arc remember "…"`, func(h memory.Hit) []string {
-				text := strings.TrimPrefix(h.Trigger+": "+h.Content, ": ")
-				return []string{short(string(h.ID)), string(h.Kind), fmt.Sprintf("%.2f", h.Score), text}
-			})
-		}, func(f *pflag.FlagSet) { f.IntVar(&q.K, "limit", 10, "at most so many") }),
-		c.memory("remember TEXT", "Keep something that is so", func(ctx context.Context, m memory.Space, text string) error {
-			d.Kind, d.Content = memory.Kind(kind), cmp.Or(resolution, text)
-			if d.Content == "" {
-				return usage(`remember what? arc remember "…"`)
-			}
-			r, err := m.Remember(ctx, d)
-			return c.result("kept", r, err)
-		}, func(f *pflag.FlagSet) {
-			choice(f, &kind, "type", "none: fact; a rule is told in every run, or where --trigger stands in the text; ", "fact", "pattern", "failure", "rule")
+		c.memory("recall QUERY", "Show what memory has of something; alone: what is the most useful", recall,
+			func(f *pflag.FlagSet) { f.IntVar(&q.K, "limit", 10, "at most so many") }),
+		c.memory("remember TEXT", "Keep something that is so", remember, func(f *pflag.FlagSet) {
+			const more = "; none: fact. A rule is told in every run, or where --trigger stands in the text"
+			choice(f, &kind, "type", more, "fact", "pattern", "failure", "rule")
 			f.StringVar(&d.Trigger, "trigger", "", "the situation that it is for")
 			f.StringVar(&resolution, "resolution", "", "of a failure: what should be done differently")
 			f.StringVar(&d.Source.Ref, "source", "", "where it comes from")
 			f.StringVar(&d.Slot, "slot", "", "what it states the value of: a later one replaces it")
 		}),
-		c.memory("forget ID", "Delete a memory that is wrong", func(ctx context.Context, m memory.Space, id string) error {
-			all, err := collect(m.All(ctx))
-			if err != nil {
-				return err
-			}
-			r, err := find("memory", id, all, func(r memory.Record) string { return string(r.ID) })
-			if err == nil {
-				err = m.Forget(ctx, r.ID)
-			}
-			return c.result("forgotten", r, err)
-		}, nil),
-		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", func(ctx context.Context, m memory.Space, _ string) error {
-			merged, near, err := m.Consolidate(ctx)
-			if err != nil {
-				return err
-			}
-			c.Print(fmt.Sprintf("%d are merged, %d pairs are alike", merged, len(near)))
-			for _, pair := range near[:min(len(near), 20)] {
-				for i, id := range pair {
-					if r, err := m.Get(ctx, id); err == nil {
-						c.Print([]string{"- ", "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
-					}
-				}
-			}
-			return nil
-		}, nil),
-		c.leaf(drives, "decay", "Archive what never helped, and delete runs past the retention", func(ctx context.Context, a *app, _ string) error {
-			m, err := a.view().Memory(ctx)
-			if err != nil {
-				return err
-			}
-			archived, err := m.Decay(ctx)
-			if err != nil {
-				return err
-			}
-			deleted, err := a.agent.Maintain(ctx, a.scope)
-			c.Print(fmt.Sprintf("%d memories are archived, %d runs are deleted", archived, deleted))
-			return err
-		}, nil),
-		c.leaf(reads, "chunk", "Write the plans that fire as skills/learned/NAME/SKILL.md", func(ctx context.Context, a *app, _ string) error {
-			layer, err := learn.New(ctx, a.store, &learn.Options{Scope: a.scope})
-			if err != nil {
-				return err
-			}
-			defer layer.Close()
-			do, said := skills.Write, "%d plans are written below %s\n"
-			if read {
-				do, said = skills.Read, "%d plans were changed below %s\n"
-			}
-			n, err := do(ctx, layer, a.scope, a.path("skills", "learned"))
-			c.Print(fmt.Sprintf(said, n, a.path("skills", "learned")))
-			return err
-		}, func(f *pflag.FlagSet) {
-			f.BoolVar(&read, "read", false, "take up what a person has changed in the files")
-		}),
-		c.leaf(reads, "meta SESSION", "Say whether what a session does is working", func(ctx context.Context, a *app, session string) error {
-			if session == "" {
-				return usage("which session? arc meta --session NAME, that of arc do --session")
-			}
-			s, err := a.view().Assess(ctx, session)
-			return c.result("meta", s, err)
-		}, nil),
+		c.memory("forget ID", "Delete a memory that is wrong", c.forget, nil),
+		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", c.consolidate, nil),
+		c.leaf(drives, "decay", "Archive what never helped, and delete runs past the retention", c.decay, nil),
+		c.leaf(reads, "chunk", "Write the plans that fire as skills/learned/NAME/SKILL.md", chunk,
+			func(f *pflag.FlagSet) {
+				f.BoolVar(&read, "read", false, "take up what a person has changed in the files")
+			}),
+		c.leaf(reads, "meta SESSION", "Say whether what a session does is working", c.meta, nil),
 		c.leaf(reads, "health", "Say what failed and why, what waits, what memory is worth", c.health, nil),
 		c.costsCommand(),
 	}
+}
+
+func (c *command) forget(ctx context.Context, m memory.Space, id string) error {
+	all, err := collect(m.All(ctx))
+	if err != nil {
+		return err
+	}
+	r, err := find("memory", id, all, func(r memory.Record) string { return string(r.ID) })
+	if err == nil {
+		err = m.Forget(ctx, r.ID)
+	}
+	return c.result("forgotten", r, err)
+}
+
+func (c *command) consolidate(ctx context.Context, m memory.Space, _ string) error {
+	merged, near, err := m.Consolidate(ctx)
+	if err != nil {
+		return err
+	}
+	c.Print(fmt.Sprintf("%d are merged, %d pairs are alike", merged, len(near)))
+	for _, pair := range near[:min(len(near), 20)] {
+		for i, id := range pair {
+			if r, err := m.Get(ctx, id); err == nil {
+				c.Print([]string{"- ", "  "}[i] + short(string(id)) + " " + cut(r.Content, c.Width-12))
+			}
+		}
+	}
+	return nil
+}
+
+func (c *command) decay(ctx context.Context, a *app, _ string) error {
+	m, err := a.view().Memory(ctx)
+	if err != nil {
+		return err
+	}
+	archived, err := m.Decay(ctx)
+	if err != nil {
+		return err
+	}
+	deleted, err := a.agent.Maintain(ctx, a.scope)
+	c.Print(fmt.Sprintf("%d memories are archived, %d runs are deleted", archived, deleted))
+	return err
+}
+
+func (c *command) meta(ctx context.Context, a *app, session string) error {
+	if session == "" {
+		return usage("which session? arc meta --session NAME, that of arc do --session")
+	}
+	s, err := a.view().Assess(ctx, session)
+	return c.result("meta", s, err)
 }
 
 func (c *command) health(ctx context.Context, a *app, _ string) error {
@@ -151,8 +166,8 @@ func (c *command) health(ctx context.Context, a *app, _ string) error {
 func (c *command) overview(ctx context.Context, a *app, _ string) error {
 	h, err := a.agent.Health(ctx, a.scope)
 	runs, noRuns := a.runs(ctx)
-	jobs, noTasks := a.tasks(ctx)
-	today, noCosts := a.costs(1)
+	jobs, noTasks := collect(a.queue.List(ctx, a.scope))
+	today, noCosts := a.costs(1, func(cost) cost { return cost{} })
 	if err := cmp.Or(err, noRuns, noTasks, noCosts); err != nil {
 		return err
 	}
@@ -186,31 +201,26 @@ func (c *command) overview(ctx context.Context, a *app, _ string) error {
 		next = []string{"arc doctor", `arc do "…"`}
 	}
 	var spent *reason.Usage
-	for _, one := range today {
-		spent = spent.Add(one.Usage)
+	if len(today) > 0 {
+		spent = today[0].Usage
 	}
 	return c.result("overview", map[string]any{"health": h, "text": h.Text(), "open": open, "tasks": tasks,
 		"today": spent, "next": next[:min(3, len(next))]}, nil)
 }
 
-func (c *command) notesCommand() *cobra.Command {
-	var commit bool
-	return c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", func(ctx context.Context, a *app, _ string) error {
-		if err := a.notes.Write(ctx, a.agent, idleFor); err != nil {
-			return err
-		}
-		text, err := notebook.Read(a.path("memory", "MEMORY.md"))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			text, err = "nothing is noted yet", nil
-		case err == nil && commit:
-			text, err = "committed", a.notes.Commit(ctx, time.Time{})
-		}
-		if err == nil {
-			c.Print(text)
-		}
+// readNotes prints what a person and the agent have noted.
+func (c *command) readNotes(ctx context.Context, a *app, _ string) error {
+	if err := a.notes.Write(ctx, a.agent, idleFor); err != nil {
 		return err
-	}, func(f *pflag.FlagSet) { f.BoolVar(&commit, "commit", false, "commit what has changed") })
+	}
+	text, err := notebook.Read(a.path("memory", "MEMORY.md"))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = "nothing is noted yet", nil
+	}
+	if err == nil {
+		c.Print(text)
+	}
+	return err
 }
 
 // cost is what a worker's calls of a model took on a day. What nobody has told is nil.
@@ -237,8 +247,9 @@ func (a *app) spend(model, worker string, u *reason.Usage) {
 	}
 }
 
-// costs reads the files of the last days, a cost for each day, worker and model.
-func (a *app) costs(days int) (out []cost, err error) {
+// costs adds up the files of the last days by a key, and sorts by that.
+func (a *app) costs(days int, key func(cost) cost) (out []cost, err error) {
+	sums := map[cost]*reason.Usage{}
 	for i := range days {
 		day := time.Now().UTC().AddDate(0, 0, i+1-days)
 		data, err := os.ReadFile(a.ledger(day))
@@ -249,45 +260,40 @@ func (a *app) costs(days int) (out []cost, err error) {
 			one := cost{Usage: &reason.Usage{}}
 			if json.Unmarshal(line, &one) == nil { // else a crash has cut it
 				one.Day = day.Format(time.DateOnly)
-				out = append(out, one)
+				sums[key(one)] = sums[key(one)].Add(one.Usage)
 			}
 		}
-	}
-	return sum(out, func(c cost) cost { return cost{c.Day, c.Worker, c.Model, nil} }), nil
-}
-
-// sum adds up the costs that have the same key, and sorts by it.
-func sum(all []cost, key func(cost) cost) (out []cost) {
-	sums := map[cost]*reason.Usage{}
-	for _, one := range all {
-		sums[key(one)] = sums[key(one)].Add(one.Usage)
 	}
 	for k, u := range sums {
 		out = append(out, cost{k.Day, k.Worker, k.Model, u})
 	}
 	name := func(c cost) string { return c.Day + c.Worker + c.Model }
 	slices.SortFunc(out, func(x, y cost) int { return strings.Compare(name(x), name(y)) })
-	return out
+	return out, nil
 }
 
 func (c *command) costsCommand() *cobra.Command {
 	var days int
 	by := "day"
-	return c.leaf(reads, "costs", "Say what models took: tokens, dollars reported, dollars estimated", func(ctx context.Context, a *app, _ string) error {
+	costs := func(ctx context.Context, a *app, _ string) error {
 		key := map[string]func(cost) cost{
 			"day":    func(c cost) cost { return cost{Day: c.Day} },
 			"worker": func(c cost) cost { return cost{Worker: c.Worker} },
 			"model":  func(c cost) cost { return cost{Model: c.Model} },
 		}[by]
-		all, err := a.costs(days)
-		if !c.json {
-			all = sum(all, key)
+		if c.json { // all that is known
+			key = func(c cost) cost { return cost{c.Day, c.Worker, c.Model, nil} }
 		}
-		return list(c, all, 0, err, by+" calls tokens reported estimated", "no model was asked in these days", func(s cost) []string {
-			return []string{s.Day + s.Worker + s.Model, fmt.Sprint(s.Calls), fmt.Sprint(s.Input + s.Output), dollars(s.CostUSD), dollars(s.EstimateUSD)}
+		all, err := a.costs(days, key)
+		head, none := by+" calls tokens reported estimated", "no model was asked in these days"
+		return list(c, all, 0, err, head, none, func(s cost) []string {
+			calls, tokens := fmt.Sprint(s.Calls), fmt.Sprint(s.Input+s.Output)
+			return []string{s.Day + s.Worker + s.Model, calls, tokens, dollars(s.CostUSD), dollars(s.EstimateUSD)}
 		})
-	}, func(f *pflag.FlagSet) {
+	}
+	const short = "Say what models took: tokens, dollars reported, dollars estimated"
+	return c.leaf(reads, "costs", short, costs, func(f *pflag.FlagSet) {
 		f.IntVar(&days, "days", 7, "so many, with today")
-		choice(f, &by, "by", "none: day; ", "day", "worker", "model")
+		choice(f, &by, "by", "; none: day", "day", "worker", "model")
 	})
 }

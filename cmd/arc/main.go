@@ -35,22 +35,17 @@ const (
 	exitInterrupted = 130
 )
 
-// exitError ends the command with a code; without an Err nothing more is said.
+// exitError ends the command with a code; without words nothing more is said.
 type exitError struct {
+	error
 	code int
-	err  error
 }
 
-func (e *exitError) Error() string {
-	if e.err == nil {
-		return ""
-	}
-	return e.err.Error()
-}
+func exit(code int) error { return &exitError{errors.New(""), code} }
 
 // usage is an error of who has typed the command.
 func usage(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return &exitError{fmt.Errorf(format, args...), exitUsage}
 }
 
 func main() {
@@ -64,7 +59,7 @@ type command struct {
 	*screen
 	dir    string // of arc.yaml
 	json   bool
-	rest   []string // the words beside an operand that stands under its flag
+	rest   []string // the words, of an operand without its flag as well
 	served *app     // of the process that executes it for another; nil: it has to be found or opened
 }
 
@@ -76,21 +71,22 @@ func execute(ctx context.Context, c *command) int {
 	root.SetErr(c.Err)
 	_, err := root.ExecuteContextC(ctx)
 	c.Still()
-	var exit *exitError
+	exits, ok := errors.AsType[*exitError](err)
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &exit):
+	case ok:
 		if text := strings.TrimSpace(err.Error()); text != "" { // also what has failed besides, at the end
 			fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+text)
 		}
-		return exit.code
+		return exits.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
 		fmt.Fprintln(c.Err, "arc: interrupted: arc resume goes on, arc runs says what is left")
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
-	if strings.HasPrefix(err.Error(), "unknown ") || errors.Is(err, queue.ErrInvalid) {
+	typed := errors.Is(err, queue.ErrInvalid) || errors.Is(err, arc.ErrObjective)
+	if typed || strings.HasPrefix(err.Error(), "unknown ") {
 		return exitUsage
 	}
 	return exitFailed
@@ -106,7 +102,8 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
-	root.PersistentFlags().StringVar(&c.dir, "dir", "", "the folder of arc.yaml; none: $ARC_DIR, this one, or one above")
+	const dir = "the folder of arc.yaml; none: $ARC_DIR, this one, or one above"
+	root.PersistentFlags().StringVar(&c.dir, "dir", "", dir)
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
 		c.dir, err = c.folder()
@@ -115,8 +112,13 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"}, &cobra.Group{ID: "know", Title: "Know:"},
 		&cobra.Group{ID: "keep", Title: "Keep:"})
 	for group, commands := range map[string][]*cobra.Command{
-		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(), c.notesCommand()),
-		"keep": slices.Concat(c.doctorCommands(), c.serveCommands(), c.skillCommands(), c.credsCommands()),
+		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(),
+			c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", c.readNotes, nil)),
+		"keep": slices.Concat([]*cobra.Command{
+			c.leaf(local, "init", "Begin an agent in this folder", c.begin, nil),
+			c.leaf(reads, "doctor", "Check that all that arc.yaml names is there; no model is paid", c.doctor, nil),
+			c.leaf(reads, "status", "Say what waits, what failed, what was saved: as arc alone", c.overview, nil),
+		}, c.serveCommands(), c.skillCommands(), c.credsCommands()),
 	} {
 		for _, cmd := range commands {
 			cmd.GroupID = group
@@ -132,10 +134,7 @@ func (c *command) folder() (string, error) {
 		if !filepath.IsAbs(dir) {
 			dir = filepath.Join(c.Cwd, dir)
 		}
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is no folder", dir)
-		}
+		_, err := os.Stat(dir)
 		return filepath.Clean(dir), err
 	}
 	for dir := c.Cwd; ; dir = filepath.Dir(dir) {
@@ -158,11 +157,12 @@ const (
 	speaks               // so, too, and standard input and output are an MCP client
 )
 
+// action is what a command does.
+type action func(ctx context.Context, a *app, operand string) error
+
 // leaf is a command that works on the agent of the folder: in the process that has it open, or this one. The
-// word after its name, as TEXT, is its operand: f gets the flag --text, or the words without a flag.
-func (c *command) leaf(
-	how access, use, short string, f func(ctx context.Context, a *app, operand string) error, flags func(*pflag.FlagSet),
-) *cobra.Command {
+// word after its name, as TEXT, is its operand: do gets the flag --text, or the words without a flag.
+func (c *command) leaf(how access, use, short string, do action, flags func(*pflag.FlagSet)) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
 	if flags != nil {
 		flags(cmd.Flags())
@@ -175,7 +175,7 @@ func (c *command) leaf(
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		ctx, a := cmd.Context(), c.served
 		if c.rest = args; operand == "" {
-			operand, c.rest = strings.Join(args, " "), nil
+			operand = strings.Join(args, " ")
 		}
 		if a == nil && how != local {
 			if a, err = c.reach(ctx, how); a == nil {
@@ -183,7 +183,7 @@ func (c *command) leaf(
 			}
 			defer func() { err = errors.Join(err, a.close()) }()
 		}
-		return f(ctx, a, operand)
+		return do(ctx, a, operand)
 	}
 	return cmd
 }
@@ -197,7 +197,7 @@ func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
 		code, err := c.forward(ctx, how, socket)
 		switch {
 		case err == nil && code != 0:
-			return nil, &exitError{code: code}
+			return nil, exit(code)
 		case err == nil, ctx.Err() != nil:
 			return nil, err
 		case !errors.Is(err, console.ErrNobody):
@@ -239,15 +239,21 @@ func (c *command) forward(ctx context.Context, how access, socket string) (int, 
 	return 0, err
 }
 
-// choice is a flag that has one of some values.
+// choice is a flag that has one of some values, with more about them behind.
 func choice(f *pflag.FlagSet, to *string, name, about string, of ...string) {
 	names := english.WordSeries(of, "or")
-	f.Func(name, about+names, func(value string) error {
+	f.Func(name, names+about, func(value string) error {
 		if *to = value; !slices.Contains(of, value) {
 			return errors.New("it is " + names)
 		}
 		return nil
 	})
+}
+
+// topic is a command that only has others below it.
+func topic(name, short string) *cobra.Command {
+	help := func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: help}
 }
 
 // group is a command with others below it.
@@ -262,7 +268,7 @@ func finished(r *arc.Report) error {
 	case arc.Delivered:
 		return nil
 	case arc.Waiting, arc.Asking, arc.Running:
-		return &exitError{code: exitWaits}
+		return exit(exitWaits)
 	}
-	return &exitError{code: exitFailed}
+	return exit(exitFailed)
 }

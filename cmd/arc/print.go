@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -10,9 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"text/template"
-	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/arc-learn/arc"
@@ -82,7 +79,7 @@ func (c *command) result(name string, v any, err error) error {
 
 func (c *command) text(name string, v any) (string, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
-		"paint": c.Paint, "short": short, "took": took, "usage": usageText, "plural": plural,
+		"paint": c.Paint, "short": short, "took": took, "usage": usageText, "plural": english.Plural,
 		"state":   func(s any) string { return c.Paint(paints[fmt.Sprint(s)], fmt.Sprint(s)) },
 		"cut":     func(used int, text string) string { return cut(text, c.Width-used) },
 		"inc":     func(i int) int { return i + 1 },
@@ -139,7 +136,12 @@ func list[T any](c *command, all []T, limit int, err error, head, none string, c
 	for _, v := range shown {
 		rows = append(rows, cells(v))
 	}
-	c.Table(rows, func(row int, cell string) string { return cmp.Or(paints[cell], map[bool]string{true: faint}[row == 0]) })
+	c.Table(rows, func(row int, cell string) string {
+		if row == 0 {
+			return faint
+		}
+		return paints[cell]
+	})
 	if more := len(all) - len(shown); more > 0 {
 		c.Say(fmt.Sprintf("%d others: --limit %d", more, len(all)))
 	}
@@ -183,25 +185,6 @@ func find[T any](what, typed string, all []T, id func(T) string) (found T, err e
 		return found, nil
 	}
 	return found, usage("%s %q may be %s", what, typed, strings.Join(hits, " or "))
-}
-
-// ago says how long ago a time is.
-func ago(at time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	return humanize.Time(at)
-}
-
-// plural is «1 attempt», «2 attempts».
-func plural(n int, what string) string { return english.Plural(n, what, "") }
-
-// span is a duration to the second.
-func span(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	}
-	return d.Round(time.Second).String()
 }
 
 // dollars is an amount; nil is unknown.

@@ -26,10 +26,10 @@ import (
 )
 
 func (c *command) serveCommands() []*cobra.Command {
-	var quiet, idle bool
+	var quiet bool
 	var n int
 	var web string
-	serve := c.leaf(drives, "serve", "Stay: do tasks, run sensors, and execute the commands of others", func(ctx context.Context, a *app, _ string) error {
+	serve := func(ctx context.Context, a *app, _ string) error {
 		if c.served != nil {
 			return usage("another arc serves %s", c.dir)
 		}
@@ -37,7 +37,8 @@ func (c *command) serveCommands() []*cobra.Command {
 		var work sync.WaitGroup
 		defer work.Wait()
 		if web != "" {
-			pages, err := dash.New(a.agent, &dash.Options{Queue: func(memory.Scope) *queue.Queue { return a.queue }, Logger: a.log})
+			jobs := func(memory.Scope) *queue.Queue { return a.queue }
+			pages, err := dash.New(a.agent, &dash.Options{Queue: jobs, Logger: a.log})
 			if err != nil {
 				return err
 			}
@@ -64,10 +65,8 @@ func (c *command) serveCommands() []*cobra.Command {
 			}
 			return err
 		})
-		work.Go(func() {
-			if err := mcp.Share(ctx, a.agent, a.path(".arc"), a.offers()); ctx.Err() == nil {
-				c.Say(c.Paint(red, "arc mcp finds nobody: ") + err.Error())
-			}
+		keep(time.Hour, "arc mcp finds nobody", func() error { // until ctx ends
+			return mcp.Share(ctx, a.agent, a.path(".arc"), a.offers())
 		})
 		if !quiet {
 			keep(time.Minute, "sensors", func() error { c.sense(ctx, a, true); return nil }) // it has said what failed
@@ -79,7 +78,7 @@ func (c *command) serveCommands() []*cobra.Command {
 			_, err := a.agent.Maintain(ctx, a.scope)
 			return err
 		})
-		if idle {
+		if n < 1 {
 			<-ctx.Done()
 			return nil
 		}
@@ -105,22 +104,26 @@ func (c *command) serveCommands() []*cobra.Command {
 			c.Say("  " + short(j.ID) + " " + c.Paint(paints[text], text) + ": " + cut(summary, c.Width-22))
 			return follow, err
 		})
-	}, func(f *pflag.FlagSet) {
-		f.BoolVar(&quiet, "no-sensors", false, "sensors are run by others")
-		f.BoolVar(&idle, "no-dispatch", false, "tasks are left to arc run")
-		f.IntVar(&n, "workers", 1, "tasks at a time")
-		f.StringVar(&web, "web", "", "the dashboard's address, as 127.0.0.1:8080, for all users of this machine")
-	})
+	}
 	mcpServer := func(ctx context.Context, a *app, _ string) error { // here, or in the process that stays
 		return mcp.Serve(ctx, a.agent, os.Stdin, os.Stdout, a.offers())
 	}
-	return []*cobra.Command{serve, c.servicesCommand(),
-		c.leaf(speaks, "mcp", "Serve an MCP client over standard input and output", mcpServer, nil)}
+	const short = "Stay: do tasks, run sensors, and execute the commands of others"
+	return []*cobra.Command{
+		c.leaf(drives, "serve", short, serve, func(f *pflag.FlagSet) {
+			f.BoolVar(&quiet, "no-sensors", false, "sensors are run by others")
+			f.IntVar(&n, "workers", 1, "tasks at a time; 0: they are left to arc run")
+			f.StringVar(&web, "web", "", "the dashboard's address, as 127.0.0.1:8080, for all users of this machine")
+		}),
+		c.servicesCommand(),
+		c.leaf(speaks, "mcp", "Serve an MCP client over standard input and output", mcpServer, nil),
+	}
 }
 
 // offers is what MCP clients get: tools for memory, runs, tasks and the person, as untrusted models.
 func (a *app) offers() *mcp.Options {
-	return &mcp.Options{Logger: a.log, Queue: func(context.Context, memory.Scope) (*queue.Queue, error) { return a.queue, nil }}
+	all := func(context.Context, memory.Scope) (*queue.Queue, error) { return a.queue, nil }
+	return &mcp.Options{Logger: a.log, Queue: all}
 }
 
 // idleFor is how long nobody has changed MEMORY.md before it is written: a person may have it open.
@@ -178,7 +181,7 @@ func (c *command) units() (dir string, out []unit, err error) {
 }
 
 func (c *command) servicesCommand() *cobra.Command {
-	each := func(f func(context.Context, string, unit) error) func(context.Context, *app, string) error {
+	each := func(f func(context.Context, string, unit) error) action {
 		return func(ctx context.Context, _ *app, _ string) error {
 			dir, all, err := c.units()
 			for _, u := range all {
@@ -187,37 +190,39 @@ func (c *command) servicesCommand() *cobra.Command {
 			return err
 		}
 	}
-	return group(&cobra.Command{Use: "services", Short: "Two services of the system: dispatch and sensors", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
-		c.leaf(local, "install", "Install and start the services", each(func(ctx context.Context, file string, u unit) error {
-			if err := writeFile(file, u.Text); err != nil {
-				return err
-			}
-			c.Print("wrote " + file)
-			if strings.HasSuffix(file, "sensors.service") {
-				return nil // its timer starts it
-			}
-			return c.control(ctx, file, "enable", "load")
-		}), nil),
-		c.leaf(local, "uninstall", "Stop and remove the services", each(func(ctx context.Context, file string, _ unit) error {
-			if _, err := os.Stat(file); err != nil {
-				return nil // it is not installed
-			}
-			c.Print("removing " + file)
-			return errors.Join(c.control(ctx, file, "disable", "unload"), os.Remove(file))
-		}), nil),
-		c.leaf(local, "status", "Say how they are", each(func(_ context.Context, file string, u unit) error {
-			state := "installed"
-			text, err := os.ReadFile(file)
-			switch {
-			case err != nil:
-				state = "not installed"
-			case string(text) != u.Text:
-				state += ", with another PATH, program or folder than this shell has: arc services install"
-			}
-			c.Print(u.Name + ": " + state)
-			return nil
-		}), nil))
+	install := func(ctx context.Context, file string, u unit) error {
+		if err := writeFile(file, u.Text); err != nil {
+			return err
+		}
+		c.Print("wrote " + file)
+		if strings.HasSuffix(file, "sensors.service") {
+			return nil // its timer starts it
+		}
+		return c.control(ctx, file, "enable", "load")
+	}
+	uninstall := func(ctx context.Context, file string, _ unit) error {
+		if _, err := os.Stat(file); err != nil {
+			return nil // it is not installed
+		}
+		c.Print("removing " + file)
+		return errors.Join(c.control(ctx, file, "disable", "unload"), os.Remove(file))
+	}
+	status := func(_ context.Context, file string, u unit) error {
+		state := "installed"
+		text, err := os.ReadFile(file)
+		switch {
+		case err != nil:
+			state = "not installed"
+		case string(text) != u.Text:
+			state += ", with another PATH, program or folder than this shell has: arc services install"
+		}
+		c.Print(u.Name + ": " + state)
+		return nil
+	}
+	return group(topic("services", "Two services of the system: dispatch and sensors"),
+		c.leaf(local, "install", "Install and start the services", each(install), nil),
+		c.leaf(local, "uninstall", "Stop and remove the services", each(uninstall), nil),
+		c.leaf(local, "status", "Say how they are", each(status), nil))
 }
 
 // control starts or stops a service, now and with the system, by the word of systemctl or of launchctl.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,36 +32,28 @@ func (c *command) skills() ([]reason.Skill, error) {
 
 // named are the skills of these names.
 func (c *command) named(names ...string) (out []reason.Skill, err error) {
-	all, err := c.skills()
-	var have []string
-	for _, s := range all {
-		have = append(have, s.Name)
-	}
+	all, _ := c.skills() // arc skills says which cannot be read
 	for _, name := range names {
-		i := slices.Index(have, name)
+		i := slices.IndexFunc(all, func(s reason.Skill) bool { return s.Name == name })
 		if i < 0 {
-			all := cmp.Or(strings.Join(have, ", "), "none: write skills/NAME/SKILL.md")
-			return nil, usage("no skill %q: %w", name, cmp.Or(err, fmt.Errorf("there are %s", all)))
+			return nil, usage("no skill %q: arc skills lists them", name)
 		}
 		out = append(out, all[i])
 	}
 	return out, nil
 }
 
-// program is an executable file of a skill; "": it has none.
-func (c *command) program(skill, name string) string {
-	return taskfile.Program(filepath.Join(c.dir, "skills", skill), name)
-}
-
 func (c *command) skillCommands() []*cobra.Command {
 	var due bool
+	sensors := func(ctx context.Context, a *app, _ string) error { return c.sense(ctx, a, due) }
 	return []*cobra.Command{
 		group(c.leaf(local, "skills", "List skills", func(context.Context, *app, string) error {
 			all, err := c.skills()
-			return list(c, all, 0, err, "skill has for", "no skills: write skills/NAME/SKILL.md", func(s reason.Skill) []string {
+			none := "no skills: write skills/NAME/SKILL.md"
+			return list(c, all, 0, err, "skill has for", none, func(s reason.Skill) []string {
 				has := ""
 				for _, what := range []string{"cli", "sensor"} {
-					if c.program(s.Name, what) != "" {
+					if taskfile.Program(filepath.Join(c.dir, "skills", s.Name), what) != "" {
 						has += " " + what
 					}
 				}
@@ -76,36 +67,44 @@ func (c *command) skillCommands() []*cobra.Command {
 				}
 				return err
 			}, nil),
-			c.leaf(local, "run NAME", "Run a skill's own command: arc skills run --name NAME -- ARGS", func(ctx context.Context, _ *app, name string) error {
-				file := c.program(name, "cli")
-				if file == "" {
-					return usage("skill %q has no command: an executable skills/%s/cli", name, name)
-				}
-				cmd := exec.CommandContext(ctx, file, c.rest...)
-				cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
-				cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
-				err := cmd.Run()
-				if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-					return &exitError{code: max(1, exit.ExitCode())}
-				}
-				return err
-			}, nil)),
-		group(c.leaf(reads, "sensors", "Run all sensors once", func(ctx context.Context, a *app, _ string) error {
-			return c.sense(ctx, a, due)
-		}, func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
+			c.leaf(local, "run NAME", "Run a skill's own command: arc skills run NAME -- ARGS", c.runSkill, nil)),
+		group(c.leaf(reads, "sensors", "Run all sensors once", sensors,
+			func(f *pflag.FlagSet) { f.BoolVar(&due, "due", false, "only those whose time has come") }),
 			c.leaf(local, "list", "List sensors", func(context.Context, *app, string) error {
-				return list(c, taskfile.Sensors(filepath.Join(c.dir, "skills")), 0, nil, "sensor every file", "no sensors: an executable skills/NAME/sensor prints tasks", func(s taskfile.Sensor) []string {
+				all := taskfile.Sensors(filepath.Join(c.dir, "skills"))
+				return list(c, all, 0, nil, "sensor every file", noSensors, func(s taskfile.Sensor) []string {
 					return []string{s.Name, s.Every.String(), s.File}
 				})
 			}, nil)),
 	}
 }
 
+func (c *command) runSkill(ctx context.Context, _ *app, name string) error {
+	args := c.rest
+	if len(args) > 0 && name == strings.Join(args, " ") { // it stands without its flag
+		name, args = args[0], args[1:]
+	}
+	file := taskfile.Program(filepath.Join(c.dir, "skills", name), "cli")
+	if file == "" {
+		return usage("skill %q has no command: an executable skills/%s/cli", name, name)
+	}
+	cmd := exec.CommandContext(ctx, file, args...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
+	cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
+	err := cmd.Run()
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit(max(1, ended.ExitCode()))
+	}
+	return err
+}
+
+const noSensors = "no sensors: an executable skills/NAME/sensor prints tasks"
+
 // sense runs the sensors side by side; one that fails holds no other up.
 func (c *command) sense(ctx context.Context, a *app, due bool) error {
 	all := taskfile.Sensors(a.path("skills"))
 	if len(all) == 0 && !due {
-		c.Print("no sensors: an executable skills/NAME/sensor prints tasks")
+		c.Print(noSensors)
 	}
 	var each sync.WaitGroup
 	var failed atomic.Bool
@@ -126,7 +125,7 @@ func (c *command) sense(ctx context.Context, a *app, due bool) error {
 		})
 	}
 	if each.Wait(); failed.Load() {
-		return &exitError{code: exitFailed}
+		return exit(exitFailed)
 	}
 	return nil
 }
@@ -160,24 +159,19 @@ func (c *command) credsCommands() []*cobra.Command {
 		f.StringVar(&service, "service", "", "whose it is; env: a variable")
 		f.StringVar(&key, "key", "", "its name")
 	}
-	do := func(use, short string, flags func(*pflag.FlagSet), f func(v *agefile.File, name string) error) *cobra.Command {
+	do := func(use, short string, set func(*pflag.FlagSet), f func(*agefile.File, string) error) *cobra.Command {
 		return c.leaf(local, use, short, func(context.Context, *app, string) error {
-			if flags != nil && (service == "" || key == "") {
+			if set != nil && (service == "" || key == "") {
 				return usage("--service and --key say which one")
 			}
 			return unlocked(f(vault(c.dir), strings.TrimPrefix(service+"."+key, "env.")))
-		}, flags)
+		}, set)
 	}
-	return []*cobra.Command{group(&cobra.Command{Use: "creds", Short: "Credentials, in an encrypted file", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }},
+	return []*cobra.Command{group(topic("creds", "Credentials, in an encrypted file"),
 		do("list", "List the names of credentials", nil, func(v *agefile.File, _ string) error {
 			all, err := v.All()
-			if names := slices.Sorted(maps.Keys(all)); err == nil && c.json {
-				return c.JSON(names)
-			} else if len(names) > 0 {
-				c.Print(strings.Join(names, "\n"))
-			}
-			return err
+			names, none := slices.Sorted(maps.Keys(all)), "no credentials: arc creds set --service NAME --key NAME"
+			return list(c, names, 0, err, "credential", none, func(name string) []string { return []string{name} })
 		}),
 		do("get", "Print the value of a credential", flags, func(v *agefile.File, name string) error {
 			value, err := v.Get(context.Background(), name)

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -43,8 +45,9 @@ func (c *command) runCommands() []*cobra.Command {
 	}
 	about := func(use, short string, f func(ctx context.Context, a *app) error) *cobra.Command {
 		return c.leaf(drives, use, short, func(ctx context.Context, a *app, text string) error {
-			switch o.Text = text; {
-			case o.Text == "":
+			o.Text = text
+			switch {
+			case text == "":
 				return usage(`what is to be done? --text "…"`)
 			case len(skills) > 0 && o.Data != nil:
 				return usage(`--skill and --data are one or the other: {"skills": […]} in the data is the same`)
@@ -60,40 +63,48 @@ func (c *command) runCommands() []*cobra.Command {
 			return f(ctx, a)
 		}, objective)
 	}
+	do := func(ctx context.Context, a *app) error {
+		o.ID = time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8]) // sorts by its time
+		return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
+	}
+	think := func(ctx context.Context, a *app) error {
+		t, err := a.agent.Think(ctx, o)
+		return c.result("thought", t, err)
+	}
 	out := []*cobra.Command{
-		about("do TEXT", "Do something, and learn from it", func(ctx context.Context, a *app) error {
-			o.ID = newRun(time.Now())
-			return c.watch(ctx, a, o.ID, func(ctx context.Context) (*arc.Report, error) { return a.agent.Run(ctx, o) })
-		}),
-		about("think TEXT", "Say what would be done, and why; nothing is done or kept", func(ctx context.Context, a *app) error {
-			t, err := a.agent.Think(ctx, o)
-			return c.result("thought", t, err)
-		}),
+		about("do TEXT", "Do something, and learn from it", do),
+		about("think TEXT", "Say what would be done, and why; nothing is done or kept", think),
 		c.runsCommand(),
 	}
+	asks := func(r *arc.Report) bool { return r.Status == arc.Asking }
+	blocked := func(r *arc.Report) bool { return r.Status == arc.Blocked }
+	open := func(r *arc.Report) bool { return r.Ended.IsZero() }
+	left := func(r *arc.Report) bool { return open(r) && !needsRuling(r) }
+	ended := func(r *arc.Report) bool { return !open(r) }
 	for _, op := range []struct {
-		use, about, text string
-		fits             func(*arc.Report) bool // without an ID
-		do               func(ctx context.Context, a *app, r *arc.Report, text string) error
+		use, about, flag, says string
+		fits                   func(*arc.Report) bool // without an ID
+		do                     func(ctx context.Context, a *app, r *arc.Report, text string) error
 	}{
-		{"answer", "Answer what a run asks, and go on with it", "text", func(r *arc.Report) bool { return r.Status == arc.Asking }, c.answer},
-		{"approve", "Allow what a run waits for, and go on with it", "note", needsRuling, c.ruling(true, "allowed: ")},
-		{"deny", "Refuse what a run waits for", "note", needsRuling, c.ruling(false, "denied: ")},
-		{"retry", "Try a blocked run again", "note", func(r *arc.Report) bool { return r.Status == arc.Blocked }, c.goOn(arc.View.Retry)},
-		{"resume", "Go on with a run that was left, and follow it", "", func(r *arc.Report) bool { return r.Ended.IsZero() && !needsRuling(r) }, c.goOn(resume)},
-		{"cancel", "End a run", "why", func(r *arc.Report) bool { return r.Ended.IsZero() }, c.cancel},
-		{"judge", "Say what a run was worth", "verdict", func(r *arc.Report) bool { return !r.Ended.IsZero() }, c.judge},
+		{"answer", "Answer what a run asks, and go on with it", "text", "in words", asks, c.answer},
+		{"approve", "Allow what a run waits for", "note", "why", needsRuling, c.ruling(true, "allowed: ")},
+		{"deny", "Refuse what a run waits for", "note", "why", needsRuling, c.ruling(false, "denied: ")},
+		{"retry", "Try a blocked run again", "note", "what to do otherwise", blocked, c.goOn(arc.View.Retry)},
+		{"resume", "Go on with a run that was left, and follow it", "", "", left, c.goOn(resume)},
+		{"cancel", "End a run", "why", "in words", open, c.cancel},
+		{"judge", "Say what a run was worth", "verdict", "delivered, or failed: why", ended, c.judge},
 	} {
 		var text string
-		out = append(out, c.leaf(drives, op.use+" ID", op.about, func(ctx context.Context, a *app, id string) error {
+		do := func(ctx context.Context, a *app, id string) error {
 			r, err := a.run(ctx, id, op.fits)
 			if err != nil {
 				return err
 			}
 			return op.do(ctx, a, r, text)
-		}, func(f *pflag.FlagSet) {
-			if op.text != "" {
-				f.StringVar(&text, op.text, "", map[bool]string{true: "delivered, or failed: why", false: "in words"}[op.use == "judge"])
+		}
+		out = append(out, c.leaf(drives, op.use+" ID", op.about, do, func(f *pflag.FlagSet) {
+			if op.flag != "" {
+				f.StringVar(&text, op.flag, "", op.says)
 			}
 		}))
 	}
@@ -102,13 +113,10 @@ func (c *command) runCommands() []*cobra.Command {
 
 func needsRuling(r *arc.Report) bool { return len(r.Approvals) > 0 }
 
-// newRun makes an ID that sorts by its time.
-func newRun(now time.Time) string {
-	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:8])
-}
-
 // watch follows a run that f begins or goes on with, and prints what came of it.
-func (c *command) watch(ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error)) error {
+func (c *command) watch(
+	ctx context.Context, a *app, id string, f func(context.Context) (*arc.Report, error),
+) error {
 	p, end := a.follow(id, c.screen)
 	defer end()
 	r, err := f(ctx)
@@ -134,7 +142,7 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 	switch {
 	case err != nil && ctx.Err() != nil && r != nil:
 		c.Say(fmt.Sprintf("interrupted: arc resume %s goes on where it was", short(id)))
-		return &exitError{code: exitInterrupted}
+		return exit(exitInterrupted)
 	case err != nil:
 		return err
 	case c.json:
@@ -151,7 +159,8 @@ func (c *command) watch(ctx context.Context, a *app, id string, f func(context.C
 // took says what a run took.
 func took(r *arc.Report) string {
 	end := cmp.Or(r.Ended, time.Now())
-	return fmt.Sprintf("%s, %s, %s", span(end.Sub(r.Began)), plural(r.Attempts, "attempt"), usageText(r.Usage))
+	attempts := english.Plural(r.Attempts, "attempt", "")
+	return fmt.Sprintf("%s, %s, %s", end.Sub(r.Began).Round(time.Second), attempts, usageText(r.Usage))
 }
 
 // usageText has the three figures: tokens, dollars reported, dollars estimated.
@@ -159,7 +168,7 @@ func usageText(u *reason.Usage) string {
 	if u == nil {
 		return "no model told what it took"
 	}
-	text := fmt.Sprintf("%s, %d tokens, ", plural(u.Calls, "model call"), u.Input+u.Output)
+	text := fmt.Sprintf("%s, %d tokens, ", english.Plural(u.Calls, "model call", ""), u.Input+u.Output)
 	if u.CostUSD == nil && u.EstimateUSD != nil {
 		return text + "about " + dollars(u.EstimateUSD)
 	}
@@ -196,24 +205,28 @@ func (c *command) runsCommand() *cobra.Command {
 	var status string
 	var limit int
 	var follow bool
-	return group(c.leaf(reads, "runs", "List runs, the latest first", func(ctx context.Context, a *app, _ string) error {
+	runs := func(ctx context.Context, a *app, _ string) error {
 		all, err := a.runs(ctx)
-		all = slices.DeleteFunc(all, func(r *arc.Report) bool { return status != "" && string(r.Status) != status })
-		return list(c, all, limit, err, "run status began objective", `no runs: arc do "…"`, func(r *arc.Report) []string {
-			return []string{short(r.ID), string(r.Status), ago(r.Began), r.Objective}
+		if status != "" {
+			all = slices.DeleteFunc(all, func(r *arc.Report) bool { return string(r.Status) != status })
+		}
+		head, none := "run status began objective", `no runs: arc do "…"`
+		return list(c, all, limit, err, head, none, func(r *arc.Report) []string {
+			return []string{short(r.ID), string(r.Status), humanize.Time(r.Began), r.Objective}
 		})
-	}, func(f *pflag.FlagSet) {
-		choice(f, &status, "status", "", "running", "waiting", "asking", "delivered", "blocked", "canceled")
-		f.IntVar(&limit, "limit", 20, "at most so many")
-	}), c.leaf(reads, "show ID", "Show what happened in a run, whole; without an ID in the latest", func(ctx context.Context, a *app, id string) error {
+	}
+	show := func(ctx context.Context, a *app, id string) error {
 		r, err := a.run(ctx, id, nil)
 		if err != nil {
 			return err
 		}
 		return c.showRun(ctx, a, r, follow)
-	}, func(f *pflag.FlagSet) {
-		f.BoolVar(&follow, "follow", false, "go on until it has ended")
-	}))
+	}
+	return group(c.leaf(reads, "runs", "List runs, the latest first", runs, func(f *pflag.FlagSet) {
+		choice(f, &status, "status", "", "running", "waiting", "asking", "delivered", "blocked", "canceled")
+		f.IntVar(&limit, "limit", 20, "at most so many")
+	}), c.leaf(reads, "show ID", "Show what happened in a run, whole; without an ID in the latest", show,
+		func(f *pflag.FlagSet) { f.BoolVar(&follow, "follow", false, "go on until it has ended") }))
 }
 
 // showRun prints the journal of a run.
@@ -243,8 +256,9 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 		if len(e.Data) > 0 && e.Kind != "output" {
 			text = strings.TrimSpace(text + "\n" + string(e.Data))
 		}
-		c.Print(fmt.Sprintf("%s %s %s %s", c.Paint(faint, e.At.Local().Format("15:04:05")), c.Paint(paints[e.Kind],
-			fmt.Sprintf("%-10s", e.Kind)), c.Paint(bold, e.Name), strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))))
+		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))
+		at, kind := e.At.Local().Format("15:04:05"), fmt.Sprintf("%-10s", e.Kind)
+		c.Print(c.Paint(faint, at) + " " + c.Paint(paints[e.Kind], kind) + " " + c.Paint(bold, e.Name) + " " + text)
 	}
 	if r.Ended.IsZero() && !follow {
 		c.Print(c.Paint(yellow, string(r.Status)+": ") + r.Text)
@@ -267,7 +281,9 @@ func (c *command) goOn(
 	f func(v arc.View, ctx context.Context, id, text string) (*arc.Report, error),
 ) func(context.Context, *app, *arc.Report, string) error {
 	return func(ctx context.Context, a *app, r *arc.Report, text string) error {
-		return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) { return f(a.view(), ctx, r.ID, text) })
+		return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) {
+			return f(a.view(), ctx, r.ID, text)
+		})
 	}
 }
 
@@ -331,7 +347,6 @@ type progress struct {
 	mu    sync.Mutex
 	doing string
 	since time.Time
-	usd   float64
 	left  atomic.Bool // a question, by Ctrl-C
 }
 
@@ -342,15 +357,11 @@ func (p *progress) busy(doing string) {
 	p.Show(p.line)
 }
 
-// line is the live one: «asking gpt-5-mini … 4 s, $0.006».
+// line is the live one: «asking gpt-5-mini … 4s».
 func (p *progress) line(int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := fmt.Sprintf("%s … %s", p.doing, span(time.Since(p.since)))
-	if p.usd > 0 {
-		text += fmt.Sprintf(", $%.3f", p.usd)
-	}
-	return text
+	return p.doing + " … " + time.Since(p.since).Round(time.Second).String()
 }
 
 // lines are the events that are said in a line: a colour, a mark, and how many lines the text may take.
@@ -377,23 +388,17 @@ func (p *progress) tell(e arc.Event) {
 			}
 			text = strings.Join(all, "\n    ")
 		}
-		p.Say(strings.Join(strings.Fields(p.Paint(l.color, l.mark)+" "+p.Paint(bold, e.Name)), " ") + " " + text)
+		p.Say(strings.TrimRight(p.Paint(l.color, l.mark)+" "+p.Paint(bold, e.Name), " ") + " " + text)
 	}
 	switch e.Kind {
 	case "asked":
 		p.busy("asking " + e.Name)
 	case "heard":
-		var u *reason.Usage
-		if json.Unmarshal(e.Data, &u) == nil && u != nil {
-			if usd := cmp.Or(u.CostUSD, u.EstimateUSD); usd != nil {
-				p.mu.Lock()
-				p.usd += *usd
-				p.mu.Unlock()
-			}
-		}
-		p.busy(e.Name + map[bool]string{true: " has answered", false: " has failed"}[e.Text == ""])
+		p.busy(e.Name + cmp.Or(e.Text, " has answered"))
 	case "waiting":
 		p.busy("waits, and goes on by itself")
+	case "ruled":
+		p.busy("goes on")
 	case "attempt", "calling":
 		p.busy(e.Name + " works")
 	case "output":
@@ -459,14 +464,14 @@ func (c *command) taskCommands() []*cobra.Command {
 				if status != "" {
 					states = []queue.State{queue.State(status)}
 				}
-				all, err := a.tasks(ctx, states...)
+				all, err := collect(a.queue.List(ctx, a.scope, states...))
 				slices.SortStableFunc(all, func(x, y queue.Job) int {
 					return cmp.Or(cmp.Compare(x.Priority, y.Priority), x.Created.Compare(y.Created))
 				})
 				none := "no tasks are " + cmp.Or(status, "pending, active or blocked") + ": arc tasks add, arc help tasks"
 				return list(c, all, limit, err, "task prio state due subject", none, func(j queue.Job) []string {
 					text := strings.TrimSuffix(j.Subject+": "+j.Summary, ": ")
-					return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), ago(j.At), text}
+					return []string{short(j.ID), fmt.Sprint(j.Priority), string(j.State), humanize.Time(j.At), text}
 				})
 			},
 			func(f *pflag.FlagSet) {
@@ -512,26 +517,34 @@ func (c *command) taskCommands() []*cobra.Command {
 					texts(f)
 					f.StringVar(&t.Subject, "subject", "", "what is to be done, in a line")
 				}),
-			c.leaf(reads, "close ID", "End a task", update(true), func(f *pflag.FlagSet) { state(f, "completed", "failed") }),
-			c.leaf(reads, "show ID", "Show a task, whole, with its runs", func(ctx context.Context, a *app, id string) error {
-				j, err := a.task(ctx, id)
-				if err != nil {
-					return err
-				}
-				all, err := a.runs(ctx)
-				return c.result("task", struct {
-					queue.Job
-					Runs []*arc.Report
-				}{j, slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })}, err)
-			}, nil)),
+			c.leaf(reads, "close ID", "End a task", update(true),
+				func(f *pflag.FlagSet) { state(f, "completed", "failed") }),
+			c.leaf(reads, "show ID", "Show a task, whole, with its runs", c.showTask, nil)),
 		c.leaf(drives, "run", "Do the first task that is due, now", c.runTask, nil),
-		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", func(ctx context.Context, a *app, _ string) error {
-			all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
-			return list(c, all, 0, err, "task state took model what", "no task was tried in the last seven days", func(j queue.Job) []string {
-				return []string{short(j.ID), string(j.State), span(j.Ended.Sub(j.Started)), j.Model, j.Subject + ": " + j.Summary}
-			})
-		}, nil),
+		c.leaf(reads, "cycles", "List the attempts at tasks, the latest last", c.cycles, nil),
 	}
+}
+
+func (c *command) showTask(ctx context.Context, a *app, id string) error {
+	j, err := a.task(ctx, id)
+	if err != nil {
+		return err
+	}
+	all, err := a.runs(ctx)
+	all = slices.DeleteFunc(all, func(r *arc.Report) bool { return taskOf(r.ID) != path.Base(j.ID) })
+	return c.result("task", struct {
+		queue.Job
+		Runs []*arc.Report
+	}{j, all}, err)
+}
+
+func (c *command) cycles(ctx context.Context, a *app, _ string) error {
+	all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
+	head, none := "task state took model what", "no task was tried in the last seven days"
+	return list(c, all, 0, err, head, none, func(j queue.Job) []string {
+		took := j.Ended.Sub(j.Started).Round(time.Second).String()
+		return []string{short(j.ID), string(j.State), took, j.Model, j.Subject + ": " + j.Summary}
+	})
 }
 
 // runTask does one task, and shows its run.
@@ -546,24 +559,6 @@ func (c *command) runTask(ctx context.Context, a *app, _ string) error {
 	c.Say(c.Paint(bold, short(j.ID)) + " " + j.Subject)
 	_, end := a.follow(path.Base(j.ID), c.screen)
 	defer end()
-	j, err = a.cycle(ctx, j)
-	c.Still()
-	if err != nil {
-		return err
-	}
-	c.Print(c.Paint(paints[string(j.State)], string(j.State)) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
-	c.Say(c.Paint(faint, usageText(j.Usage)))
-	switch j.State {
-	case queue.Failed, queue.Blocked:
-		return &exitError{code: exitFailed}
-	case queue.Pending:
-		return &exitError{code: exitWaits}
-	}
-	return nil
-}
-
-// cycle does a task that was claimed, and returns it as it is then.
-func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	go every(working, 10*time.Second, func() { // keeps the lease
@@ -575,10 +570,24 @@ func (a *app) cycle(ctx context.Context, j queue.Job) (queue.Job, error) {
 	if ctx.Err() != nil {
 		j.State, err = queue.Pending, nil
 	}
-	if err := a.queue.End(context.WithoutCancel(ctx), j, err, follow...); err != nil {
-		return j, err
+	over := context.WithoutCancel(ctx)
+	if err = a.queue.End(over, j, err, follow...); err == nil {
+		j, err = a.queue.Get(over, j.ID)
 	}
-	return a.queue.Get(context.WithoutCancel(ctx), j.ID)
+	c.Still()
+	if err != nil {
+		return err
+	}
+	state := string(j.State)
+	c.Print(c.Paint(paints[state], state) + ": " + cmp.Or(j.Summary, "its run waits: see arc"))
+	c.Say(c.Paint(faint, usageText(j.Usage)))
+	switch j.State {
+	case queue.Failed, queue.Blocked:
+		return exit(exitFailed)
+	case queue.Pending:
+		return exit(exitWaits)
+	}
+	return nil
 }
 
 // work is the handler of tasks.
@@ -604,16 +613,12 @@ func taskOf(run string) (id string) {
 	return id
 }
 
-func (a *app) tasks(ctx context.Context, states ...queue.State) ([]queue.Job, error) {
-	return collect(a.queue.List(ctx, a.scope, states...))
-}
-
 // task is the one that a person means.
 func (a *app) task(ctx context.Context, id string) (queue.Job, error) {
 	if id == "" {
 		return queue.Job{}, usage("which task? arc tasks lists them")
 	}
-	all, err := a.tasks(ctx)
+	all, err := collect(a.queue.List(ctx, a.scope))
 	if err != nil {
 		return queue.Job{}, err
 	}

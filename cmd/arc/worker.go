@@ -50,17 +50,11 @@ func (a *app) workers(c *config) (out []act.Worker, err error) {
 		case len(w.Agent) > 0:
 			worker.Executor = a.coder(w)
 		default:
-			ts, m := a.tools(c, w.Tools), &metered{a, w.Model, w.Name}
+			m := &metered{a, w.Model, w.Name}
 			worker.Executor = act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
-				all := slices.Clone(ts)
-				for _, name := range w.Tools {
-					if server, ok := c.MCP[name]; ok {
-						more, err := a.server(name, server).Tools(ctx)
-						if err != nil {
-							return nil, fmt.Errorf("mcp %s: %w", name, err)
-						}
-						all = append(all, more...)
-					}
+				all, err := a.tools(ctx, c, w.Tools)
+				if err != nil {
+					return nil, err
 				}
 				return tools.New(m, &tools.Options{System: a.orders(call, w.System)}, all...).Execute(ctx, call)
 			})
@@ -75,7 +69,8 @@ func (a *app) place(ctx context.Context) string { return cmp.Or(worktree.Dir(ctx
 
 // in is what works in a folder.
 func (a *app) in(dir func(context.Context) string) *workspace.Workspace {
-	return &workspace.Workspace{Dir: dir, Env: func() []string { return a.environ() }, Keep: []string{"arc.yaml", "SOUL.md", ".arc", ".git"}}
+	keep := []string{"arc.yaml", "SOUL.md", ".arc", ".git"}
+	return &workspace.Workspace{Dir: dir, Env: func() []string { return a.environ() }, Keep: keep}
 }
 
 // command is a program that gets the task, and as a gate the result, as JSON.
@@ -163,24 +158,30 @@ func (a *app) server(name string, s mcpConfig) *mcp.Client {
 	return a.servers[key]
 }
 
-// tools are those of a worker, but for those of MCP servers.
-func (a *app) tools(c *config, names []string) (out []tools.Tool) {
+// tools are those of a worker: built in, of MCP servers as they are now, or programs.
+func (a *app) tools(ctx context.Context, c *config, names []string) (out []tools.Tool, err error) {
 	w := a.in(a.place)
 	for _, name := range names {
-		i := slices.IndexFunc(c.Tools, func(t toolConfig) bool { return t.Name == name })
+		server, ok := c.MCP[name]
 		switch {
+		case ok:
+			more, err := a.server(name, server).Tools(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("mcp %s: %w", name, err)
+			}
+			out = append(out, more...)
 		case name == "files":
 			out = append(out, w.Files()...)
 		case name == "shell":
 			out = append(out, w.Shell())
-		case i >= 0: // else it is an MCP server's
-			t := c.Tools[i]
+		default:
+			t := c.Tools[slices.IndexFunc(c.Tools, func(t toolConfig) bool { return t.Name == name })]
 			worker := act.Worker{Name: t.Name, Description: t.About, Input: json.RawMessage(t.Input)}
 			t.limits.put(&worker)
 			out = append(out, w.Program(tools.Tool{Worker: worker}, t.Run...))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // worktrees has the workers that arc.yaml names edit in worktrees of the repository.
@@ -233,7 +234,8 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 		if s.Ask == nil {
 			continue
 		}
-		s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + string(p.Inputs) + "\n  " + strings.Join(p.Why, "; "))
+		s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + string(p.Inputs))
+		s.Say("  " + strings.Join(p.Why, "; "))
 		for {
 			answer, err := s.Question(ctx, "  allow it? [yes/no] ")
 			if err != nil {
@@ -283,10 +285,9 @@ func (m *metered) Generate(ctx context.Context, r *reason.Request) (*reason.Resp
 	if answer != nil || usage != nil {
 		m.app.spend(name, m.by, usage)
 	}
-	raw, _ := json.Marshal(usage)
-	heard := act.Event{Kind: "heard", Name: name, Data: raw, Live: true}
+	heard := act.Event{Kind: "heard", Name: name, Live: true}
 	if err != nil {
-		heard.Text = err.Error()
+		heard.Text = " has failed"
 	}
 	act.Note(ctx, heard)
 	return answer, err
@@ -309,9 +310,11 @@ func (a *app) model(ctx context.Context, c modelConfig) (reason.Model, error) {
 	}
 	var m reason.Model
 	if c.API == "anthropic" {
-		m = anthropic.New(c.Name, &anthropic.Options{URL: c.URL, Key: key, KeyEnv: c.keyName(), Cache: true, Extra: c.Extra})
+		o := &anthropic.Options{URL: c.URL, Key: key, KeyEnv: c.keyName(), Extra: c.Extra, Cache: true}
+		m = anthropic.New(c.Name, o)
 	} else {
-		m = openai.New(c.Name, &openai.Options{URL: c.URL, Key: key, KeyEnv: c.keyName(), Words: c.Words, Extra: c.Extra})
+		o := &openai.Options{URL: c.URL, Key: key, KeyEnv: c.keyName(), Extra: c.Extra, Words: c.Words}
+		m = openai.New(c.Name, o)
 	}
 	if p := c.Price; p != nil {
 		m = reason.Price(m, p.Input, p.Output, p.Cached)
@@ -336,8 +339,7 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 		return err
 	}
 	r.Header = header
-	client := http.Client{Transport: reason.Transport(nil)}
-	answer, err := client.Do(r)
+	answer, err := (&http.Client{Transport: reason.Transport(nil)}).Do(r)
 	if err != nil {
 		return fmt.Errorf("%w (the key is that of %s)", err, c.keyName())
 	}
@@ -359,7 +361,8 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 type planner struct{ app *app }
 
 func (p *planner) llm() *reason.LLM {
-	return &reason.LLM{Model: &metered{p.app, p.app.config.Load().Planner, "planner"}, Instructions: p.app.brief(nil)}
+	m := &metered{p.app, p.app.config.Load().Planner, "planner"}
+	return &reason.LLM{Model: m, Instructions: p.app.brief(nil)}
 }
 
 func (p *planner) Decide(ctx context.Context, b *reason.Brief) (*reason.Decision, error) {
