@@ -202,6 +202,55 @@ func TestAnswer(t *testing.T) {
 	require.ErrorIs(t, err, arc.ErrState)
 }
 
+// answering is a reasoner that answers workers, too: "" is that it does not know.
+type answering struct {
+	*arctest.Reasoner
+	answers []string
+}
+
+func (r *answering) Answer(context.Context, *reason.Brief, []string) (string, *reason.Usage, error) {
+	if len(r.answers) == 0 {
+		return "", nil, errors.New("no answer")
+	}
+	answer := r.answers[0]
+	r.answers = r.answers[1:]
+	return answer, &reason.Usage{Calls: 1}, nil
+}
+
+// The reasoner answers what a worker asks, three times an attempt at most; what it does not know a person is
+// asked. The worker is told how to work by the AGENT.md of its skill.
+func TestReasonerAnswers(t *testing.T) {
+	for _, c := range []struct {
+		answers, want []string // what the reasoner says, and what the worker has got when a person is asked
+	}{
+		{[]string{"the second"}, []string{"the second"}},
+		{[]string{""}, nil},
+		{[]string{"a", "b", "c", "d"}, []string{"a", "b", "c"}},
+	} {
+		var got []string
+		w := act.Worker{Name: "bank", Skills: []string{"pay"}, Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(_ context.Context, c *act.Call) (*act.Result, error) {
+				require.Equal(t, "Pay once.", c.Agent)
+				got = nil
+				for _, a := range c.Answers {
+					got = append(got, a.Text)
+				}
+				if slices.Contains(got, "Anna") {
+					return &act.Result{}, nil
+				}
+				return nil, &act.PendingError{Questions: []string{"Which account?"}}
+			})}
+		r := &answering{Reasoner: planned(arctest.Plan("", task("pay", "pay"))), answers: c.answers}
+		skills := []reason.Skill{{Name: "other"}, {Name: "pay", Agent: "Pay once."}}
+		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}, Skills: skills}, nil)
+		report := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
+		require.Equal(t, []any{arc.Asking, "Which account?", c.want}, []any{report.Status, report.Text, got})
+		report, err := a.In("").Answer(t.Context(), "7", "Anna")
+		require.NoError(t, err)
+		require.Equal(t, []any{arc.Delivered, 1}, []any{report.Status, report.Attempts})
+	}
+}
+
 // What a worker asks is too long for a run's record, or there is too much of it: it is asked all the same,
 // some later.
 func TestAsksTooMuch(t *testing.T) {

@@ -351,3 +351,29 @@ func TestAgainstAScan(t *testing.T) {
 		require.True(t, slices.IsSortedFunc(got, func(a, b index.Match) int { return cmp.Compare(b.Ratio, a.Ratio) }))
 	})
 }
+
+// A word that nearly all records have is looked up for the few that the rare words have found, and counts for
+// them as it does where every record is scored.
+func TestCommonWordsAreLookedUp(t *testing.T) {
+	c := newCorpus(t)
+	for n := range 2000 {
+		d := index.Doc{Content: fmt.Sprint("the order came, shipment ", n), Thread: "talk"}
+		if n%500 == 100 {
+			d.Content = strings.Repeat("order ", n/500) + "zebra"
+		}
+		c.insert(d)
+	}
+	score := func(k int) map[uint32]float64 {
+		out := map[uint32]float64{}
+		for _, m := range c.Search(&index.Query{Text: "the zebra order", K: k}) {
+			out[m.Row] = m.Ratio
+		}
+		return out
+	}
+	best, all := score(4), score(0)
+	require.GreaterOrEqual(t, len(best), 4)
+	require.Greater(t, len(all), 1000)
+	for row, ratio := range best {
+		require.InEpsilon(t, all[row], ratio, 1e-4)
+	}
+}
