@@ -23,8 +23,8 @@ type Health struct {
 
 	since              time.Time
 	delivered, blocked int
-	failed             []*Report // the blocked ones, newest first, at most maxShown
-	open               []*Report // those that wait or ask, by their IDs
+	failed             string // lines of the blocked ones, newest first, at most maxShown
+	open               string // lines of those that wait or ask, by their IDs
 
 	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
 	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what
@@ -54,14 +54,9 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		switch {
 		case err != nil:
 			return h, err
-		case r.Status == Running:
-		case !r.Status.ended():
-			open, err := t.report(ctx, r, nil)
-			if err != nil {
-				return h, err
-			}
-			h.open = append(h.open, open)
-		case r.Status == Canceled, r.Ended.Before(h.since):
+		case r.Status == Waiting, r.Status == Asking:
+			h.open += t.line(ctx, r)
+		case r.Status == Running, r.Status == Canceled, r.Ended.Before(h.since):
 		default:
 			ended = append(ended, r)
 		}
@@ -76,12 +71,8 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			if row == i {
 				row++
 			}
-			if len(h.failed) < maxShown {
-				failed, err := t.report(ctx, r, nil)
-				if err != nil {
-					return h, err
-				}
-				h.failed = append(h.failed, failed)
+			if h.blocked <= maxShown {
+				h.failed += t.line(ctx, r)
 			}
 			continue
 		}
@@ -116,23 +107,25 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 // what learned plans have saved.
 func (h Health) Text() string {
 	if h.State == "no_data" {
-		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.waiting()
+		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.open
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d of %d runs were delivered since %s",
-		h.State, h.delivered, h.delivered+h.blocked, h.since.Format(time.DateOnly))
-	for _, r := range h.failed {
-		fmt.Fprintf(&b, "\nblocked: %s (%s): %s", line(r.Objective), r.Cause, line(r.Text))
-	}
-	b.WriteString(h.waiting())
-	b.WriteString("\nlearned plans: ")
+	text := fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: ", h.State,
+		h.delivered, h.delivered+h.blocked, h.since.Format(time.DateOnly), h.failed, h.open)
 	if h.saved.Calls.N+h.saved.USD.N == 0 {
-		return b.String() + "no data on what they save"
+		return text + "no data on what they save"
 	}
-	b.WriteString(saved(h.saved.Calls, "model calls", inCalls))
-	b.WriteString(";\n  ")
-	b.WriteString(saved(h.saved.USD, "dollars", inDollars))
-	return b.String()
+	calls, usd := saved(h.saved.Calls, "model calls", inCalls), saved(h.saved.USD, "dollars", inDollars)
+	return text + calls + ";\n  " + usd
+}
+
+// line is a run that is not delivered, on a line of its own.
+func (t *tenant) line(ctx context.Context, r *record) string {
+	out, _ := t.report(ctx, r, nil) // only that of a delivered run is read from the store
+	cause := ""
+	if r.Cause != "" {
+		cause = fmt.Sprintf(" (%s)", r.Cause)
+	}
+	return fmt.Sprintf("\n%s: %s%s: %s", r.Status, line(out.Objective), cause, line(out.Text))
 }
 
 func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }
@@ -142,14 +135,6 @@ func inDollars(v float64) string {
 		return fmt.Sprintf("$%.2g", v)
 	}
 	return fmt.Sprintf("$%.2f", v)
-}
-
-// waiting says what waits.
-func (h Health) waiting() (text string) {
-	for _, r := range h.open {
-		text += fmt.Sprintf("\n%s: %s: %s", r.Status, line(r.Objective), line(r.Text))
-	}
-	return text
 }
 
 // line is a text on one line.

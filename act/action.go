@@ -32,7 +32,7 @@ type action struct {
 	begun int      // how often it was begun before, in this run
 	open  bool     // the end of such a call is not known
 	why   []string // it must be asked, as it was made before
-	done  []string // what the run has done
+	done  []string // what the run has done, in words for the person who is asked
 }
 
 // code is what an action calls, with its inputs.
@@ -159,7 +159,8 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 	return out, a.journal.put(context.WithoutCancel(ctx), r)
 }
 
-// do makes the call, once if it is irreversible.
+// do makes the call, once if it is irreversible. Its order is what a crash cannot break: what must be asked is
+// asked, that it begins is committed, it is called, its end is committed. Who finds it begun does not call.
 func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	inner, filled := *a.scene, a.inputs
 	inner.path += a.step + "/"
@@ -220,7 +221,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		if r.State == stepNew {
 			continue
 		}
-		a.done = append(a.done, r.Note)
+		a.done = append(a.done, "this run has done: "+r.Note)
 		switch {
 		case r.Name != own && callee(r.Name) == callee(own):
 			a.why = append(a.why, "this run has called "+a.Name+" before, with other inputs")
@@ -298,9 +299,7 @@ func (a *action) permit(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, done := range a.done {
-		why = append(why, "this run has done: "+done)
-	}
+	why = append(why, a.done...)
 	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
 		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
 	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
