@@ -113,7 +113,8 @@ func (a *Agent) note(key string) {
 	a.recent = append(a.recent, key)
 }
 
-// change returns a channel that is closed at the next commit of a run.
+// change returns a channel that is closed at the next commit of a run. Who waits for something takes it first
+// and looks then: a commit between the two closes the channel, and is not missed.
 func (a *Agent) change() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -245,7 +245,8 @@ func (a *Agent) pause(d time.Duration) {
 	}
 }
 
-// poll takes in the changes after a revision, and returns the one to go on from.
+// poll takes in the changes after a revision, and returns the one to go on from. It is one read for the whole
+// store, whatever the number of tenants: it only notes who has changed, and these read for themselves.
 func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision, error) {
 	upTo, runs := after, false
 	changed := map[string]bool{} // tenants
@@ -289,7 +290,8 @@ func mark(ctx context.Context, c store.Changer) (at store.Revision, err error) {
 	return at, err
 }
 
-// heard ends a run that is under way here and that another process has taken, canceled or deleted.
+// heard ends a run that is under way here and that another process has taken, canceled or deleted. It spares
+// the host a call whose result no commit could keep; that such a commit fails does not depend on it.
 func (a *Agent) heard(scope memory.Scope, id string, e store.Entry) {
 	a.mu.Lock()
 	l := a.live[runKey(scope, id)]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,7 +156,8 @@ func eraseKey(scope memory.Scope) string {
 	return erasePlace + strings.Trim(strings.TrimPrefix(scope.Below(), "s/"), "/")
 }
 
-// barred stages the condition that nobody erases a scope or one above it, or returns an error.
+// barred stages the condition that nobody erases a scope or one above it, or returns an error. It is in the
+// first commit of a run alone: what has begun before the bar is found and dropped by the erasure.
 func barred(ctx context.Context, b *store.Batch, scope memory.Scope) error {
 	key := strings.TrimSuffix(erasePlace, "/")
 	for segment := range strings.SplitSeq(strings.TrimPrefix(eraseKey(scope), erasePlace), "/") {
@@ -278,10 +280,7 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 func (a *Agent) compacts() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if next := a.compacted.Add(time.Hour); next.After(a.opts.Now()) {
-		return next
-	}
-	return a.opts.Now()
+	return slices.MaxFunc([]time.Time{a.compacted.Add(time.Hour), a.opts.Now()}, time.Time.Compare)
 }
 
 // compact rewrites the files of the store without what was erased.

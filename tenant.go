@@ -171,7 +171,8 @@ func (ts *tenants) forget(names ...string) error {
 	return closeAll(gone)
 }
 
-// refresh has the tenants that have changed between two revisions read what others have written.
+// refresh has the tenants that have changed between two revisions read what others have written. The others
+// only move on to the later one: to ask the store for the changes of each would be a scan for each, for nothing.
 func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, upTo store.Revision) error {
 	if len(changed) == 0 && after == upTo {
 		return nil
@@ -220,10 +221,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	if err := t.group.Refresh(ctx); err != nil { // marks where changes begin
 		return fail(err)
 	}
-	m := memory.Options{}
-	if a.opts.Memory != nil {
-		m = *a.opts.Memory
-	}
+	m := *cmp.Or(a.opts.Memory, &memory.Options{})
 	if m.Now == nil {
 		m.Now = a.opts.Now
 	}

@@ -232,10 +232,7 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 
 // identity opens the Identity of a scope; it keeps nothing in memory.
 func (a *Agent) identity(t *tenant, scope memory.Scope) (*identity.Identity, error) {
-	var languages []string
-	if m := a.opts.Memory; m != nil {
-		languages = m.Languages
-	}
+	languages := cmp.Or(a.opts.Memory, &memory.Options{}).Languages
 	return identity.New(t.group, scope, a.opts.Now, a.opts.Sanitizer, languages...)
 }
 

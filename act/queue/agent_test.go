@@ -179,3 +179,27 @@ func TestAgent(t *testing.T) {
 		is(slow, queue.Completed, "done\nall of it")
 	})
 }
+
+// A run that somebody canceled, and an objective that cannot be one, give the job up; no attempt is made again.
+func TestAgentGivesUp(t *testing.T) {
+	asks := &act.PendingError{Questions: []string{"which?"}}
+	worker := &arctest.Worker{Turns: []arctest.Turn{{Err: asks}}}
+	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{worker.As("worker")}}, nil)
+	require.NoError(t, err)
+	defer a.Close()
+	attempt := func(o arc.Objective) queue.Job {
+		j := queue.Job{Draft: queue.Draft{Subject: "x"}, ID: "abc", Started: time.Now()}
+		_, err := queue.Run(a, func(queue.Job) arc.Objective { return o })(t.Context(), &j)
+		require.NoError(t, err)
+		return j
+	}
+	j := attempt(arc.Objective{ID: "7", Text: "ask"})
+	require.Equal(t, []any{queue.Pending, "which?"}, []any{j.State, j.Summary})
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not any more"))
+	j = attempt(arc.Objective{ID: "7", Text: "ask"})
+	require.Equal(t, []any{queue.Failed, "not any more"}, []any{j.State, j.Summary})
+	j = attempt(arc.Objective{})
+	require.Equal(t, queue.Failed, j.State)
+	require.Contains(t, j.Summary, "neither Text nor Tasks")
+	require.Len(t, worker.Calls(), 1)
+}

@@ -163,7 +163,8 @@ func parse(document []byte) ([]goal, error) {
 	return doc.Goals, errors.Join(errs...)
 }
 
-// compile fills in the defaults, and returns what is wrong with the goal.
+// compile fills in the defaults, and returns what is wrong with the goal: all of it, as a person mends a file
+// in one go.
 func (g *goal) compile() (wrong []string) {
 	flaw := func(is bool, format string, args ...any) {
 		if is {

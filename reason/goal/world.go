@@ -309,7 +309,8 @@ func index(list []any, key string) (int, bool) {
 	return i, err == nil && i >= 0 && i < len(list)
 }
 
-// with returns a plain value in which the one below it is changed; the former value stays as it is. It
+// with returns a plain value in which the one below it is changed; the former value stays as it is, since a
+// reading is handed out without a lock, and only what lies on the way to the change is copied. It
 // reports false where the change does not fit. Objects that are missing on the way are made.
 func with(v any, keys []string, op string, by any) (changed any, ok bool) {
 	if len(keys) == 0 {
