@@ -1,25 +1,113 @@
+// Package learn is the layer around any loop: what a check has passed is used again, what a check refused is
+// warned of, and the difference is measured.
+//
+// A [Layer] has two calls. [Layer.Before] gives [Advice] on a [Case]: memories, what was refused before and
+// what passed instead, and plans. [Layer.After] learns from the [Outcome]. A plan that two deliveries of
+// cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
+// it, and not the same, is shown, with what differs.
+//
+// Before is in layer.go, After and Judge in outcome.go, which plan fires in plan.go. [Layer] has examples.
+//
+// A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
+// [store.Changer]. The root package is built on the same calls.
 package learn
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/badger"
 )
+
+// Case is what is to be done. Before looks at ID, Scope to Text, Inputs, and Conditions to Fresh.
+type Case = reason.Case
+
+// Advice is what Before knows about a case. The zero Advice is usable. It survives JSON. After takes it once.
+type Advice struct {
+	Case                 // with what is Known of it
+	Ranked []rank.Scored // Case.Candidates in order
+	Why    string        // why nothing fires, or what does, in a sentence
+}
+
+// Options of a Layer. Nil and the zero value are the defaults.
+type Options struct {
+	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
+	Holdout float64     // the share of cases that gets nothing, by chance, in [0, 1)
+
+	// Memory is of Open and New; With takes its Languages and Now, the clock of the whole Layer. Its Sanitizer
+	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
+	Memory *memory.Options
+
+	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a
+	// person first. A Layer of its own does not look at it: there the host carries plans out.
+	FireIrreversible bool
+
+	Seed uint64 // of the holdout and of IDs; 0: IDs are made by chance
+}
+
+// check returns the case with its defaults and nothing that is known of it, or why it cannot be used.
+func (l *Layer) check(c Case) (Case, error) {
+	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
+	if c.ID == "" {
+		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
+	}
+	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
+	c.Lessons = cmp.Or(c.Lessons, c.Scope)
+	c.Conditions = slices.Clone(c.Conditions)
+	c.Inputs = append(json.RawMessage(nil), c.Inputs...) // nil where it is empty, which is no JSON
+	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
+	err := c.Check()
+	if err != nil {
+		return c, fmt.Errorf("learn: %w", err)
+	}
+	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
+		return c, fmt.Errorf("learn: the scope %q is of another tenant", c.Scope)
+	}
+	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
+		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan
+	}
+	if l.clean != nil {
+		c.Text, c.Situation = l.clean.Prose(c.Text), l.clean.Prose(c.Situation)
+		c, err = cleaned(l.clean, c)
+	}
+	if len(c.Turns) > 0 { // "yes" is another case in another conversation
+		c.Conditions = append(c.Conditions, "after turns "+digest(string(encode(c.Turns))))
+	}
+	slices.Sort(c.Conditions) // in any order, and said twice, they are the same
+	c.Conditions = slices.Compact(c.Conditions)
+	return c, err
+}
+
+// cleaned is a value without what the host has declared, and tokens of issuers' forms, in its strings.
+func cleaned[T any](s *redact.Sanitizer, v T) (T, error) {
+	raw, err := json.Marshal(v)
+	data := s.Data(raw)
+	if err != nil || bytes.Equal(data, raw) {
+		return v, err
+	}
+	var out T
+	return out, json.Unmarshal(data, &out)
+}
 
 // Layer advises before a case is worked on, and learns from what came of it.
 type Layer struct {
@@ -40,7 +128,6 @@ const (
 	maxMemories    = 8
 	maxSuggestions = 3
 	maxLike        = 12  // keys that a case is compared with beside its own
-	maxShown       = 2   // of these, whose plans are shown: more make the prompt longer, and hardly better
 	maxRead        = 256 // records that are kept as they were read
 )
 
@@ -96,7 +183,8 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 // With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the
 // parts commit by. Nothing is sanitised: the owner has done that.
 func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
-	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book, close: func() error { return nil }}
+	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book}
+	l.close = func() error { return nil }
 	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
@@ -120,106 +208,134 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	}
 	a := Advice{Case: c}
 	if len(c.Candidates) > 0 {
-		a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, rank.Task{Skill: c.Skill, Key: c.Situation}, c.Candidates)
+		task := rank.Task{Skill: c.Skill, Key: c.Situation}
+		a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, task, c.Candidates)
 		if err != nil {
 			return a, err
 		}
 	}
-	if err := l.group.Refresh(ctx); err != nil {
+	if err := l.group.Refresh(ctx); err != nil { // what other processes have committed
 		return a, err
 	}
-	if c.Fresh || l.opts.Holdout > 0 && l.holds(&c) {
+	if c.Fresh || l.opts.Holdout > 0 && l.heldOut(&c) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
 		return a, nil
 	}
-	full := a
+	full := a // what is found before an error is not half told
 	if err := l.advise(ctx, &full); err != nil {
 		return a, err
 	}
 	return full, nil
 }
 
-// holds draws whether a case is held out, to measure what memory is worth: a function of seed and ID.
-func (l *Layer) holds(c *Case) bool {
-	var n uint64
-	fmt.Sscanf(digest(fmt.Sprint(l.opts.Seed, c.ID))[:13], "%x", &n)
-	return !c.Fresh && float64(n)/(1<<52) < l.opts.Holdout
+// heldOut draws whether a case gets nothing, to measure what memory is worth: a function of seed and ID.
+func (l *Layer) heldOut(c *Case) bool {
+	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, c.ID))[:13], 16, 64) // 13 digits are 52 bits
+	return float64(n)/(1<<52) < l.opts.Holdout
 }
 
-// advise adds what is known of cases of the same key and, where nothing fires, of cases that are like it.
+// advise adds all that is known of a case. Where a plan fires nobody has to think, so that only what is
+// trusted is recalled, with the Rules.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
-	c := &a.Case
-	s, err := shapeOf(c)
+	s, err := shapeOf(&a.Case)
 	if err != nil {
-		a.Why = err.Error()
+		a.Why = err.Error() // it has no plans, but memories
 	}
-	ask := queries(c, s)
-	if err = l.recall(ctx, a, s, ask[0]); err != nil {
+	ask := queries(&a.Case, s)
+	if err := l.recall(ctx, a, s, ask[0]); err != nil {
 		return err
 	}
-	if s.key == "" {
-		return l.recall(ctx, a, s, ask[1:]...)
-	}
-	a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s))
-	found, no := l.plans(ctx, c, s, s.key)
-	if err = cmp.Or(err, no); err != nil {
-		return err
-	}
-	suggest := func(sg reason.Suggestion, differs string) {
-		same := func(o reason.Suggestion) bool { return samePlan(o.Calls, sg.Calls) }
-		if len(sg.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
-			sg.Name, sg.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
-			a.Suggestions = append(a.Suggestions, sg)
-		}
-	}
-	for _, p := range found.Plans {
-		if p.Edit != nil {
-			suggest(reason.Suggestion{Plan: reason.Plan{Calls: slices.Clone(p.Edit)}, Parameters: parameters(p.Edit, nil)},
-				"a person has written it")
-		}
-	}
-	fires := func(plans []*plan, now *shape) bool {
-		for _, p := range plans {
-			calls, why := p.fire(now, c.Scope, plans, ruleDigests(a.Memories))
-			if why == "" {
-				a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
-				return true
-			}
-			p.why, a.Why = why, cmp.Or(a.Why, why)
-		}
-		return false
-	}
-	said := copies(found.Plans) // that get a why which those in words must not have
-	if fires(said, s) {
-		return nil
-	}
-	for _, p := range said {
-		suggest(p.suggestion(s, c.Text), p.why)
-	}
-	keys, err := l.like(ctx, c, s)
-	near, same := make([]*record, len(keys)), []*record{found}
-	for i := 0; i < len(keys) && err == nil; i++ {
-		if near[i], err = l.plans(ctx, c, s, keys[i]); near[i].differs(c, s) == otherWords {
-			same = append(same, near[i])
-		}
-	}
-	if err != nil || len(same)+len(found.Plans) > 1 && fires(merge(c.Scope, same, found).inWords(c, s)) {
-		return err
-	}
-	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
-	for _, r := range near[:min(len(near), maxShown)] {
-		for _, p := range r.Plans {
-			suggest(p.suggestion(s, c.Text), r.differs(c, s))
+	if s.key != "" {
+		if err := l.advisePlans(ctx, a, s); err != nil || a.Fires != nil {
+			return err
 		}
 	}
 	return l.recall(ctx, a, s, ask[1:]...)
+}
+
+// advisePlans adds warnings, and the plan that fires or, if none does, those to suggest: what a person has
+// written first, then plans of the case's key, then those of cases that are like it.
+func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error) {
+	c := &a.Case
+	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
+		return err
+	}
+	found, err := l.plans(ctx, c, s, s.key)
+	if err != nil {
+		return err
+	}
+	for _, p := range found.Plans {
+		if p.Edit != nil {
+			written := reason.Plan{Calls: slices.Clone(p.Edit)}
+			a.suggest(reason.Suggestion{Plan: written, Parameters: parameters(p.Edit, nil)}, "a person has written it")
+		}
+	}
+	for _, p := range found.Plans {
+		why := a.try(p, s, found.Plans)
+		if why == "" {
+			return nil
+		}
+		a.suggest(p.suggestion(s, c.Text), why)
+	}
+	keys, err := l.like(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	var near []*record
+	same := []*record{found} // those of cases that differ in no more than their words
+	for _, key := range keys {
+		r, err := l.plans(ctx, c, s, key)
+		if err != nil {
+			return err
+		}
+		if near = append(near, r); r.differs(c, s) == otherWords {
+			same = append(same, r)
+		}
+	}
+	if len(same)+len(found.Plans) > 1 { // else no plan is there that words could be compared with
+		plans, now := merge(c.Scope, same, found).inWords(c, s)
+		for _, p := range plans {
+			if a.try(p, now, plans) == "" {
+				return nil
+			}
+		}
+	}
+	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
+	if len(near) > 0 { // plans of more keys make the prompt longer, and no better
+		for _, p := range near[0].Plans {
+			a.suggest(p.suggestion(s, c.Text), near[0].differs(c, s))
+		}
+	}
+	return nil
+}
+
+// try has a plan fire for the case, in place of all suggestions, or returns why it must not.
+func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
+	calls, why := p.fire(now, a.Scope, all, ruleDigests(a.Memories))
+	if why == "" {
+		a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
+		return ""
+	}
+	a.Why = cmp.Or(a.Why, why) // of the best plan
+	return why
+}
+
+// suggest adds a plan that has calls, unless these are suggested already.
+func (a *Advice) suggest(s reason.Suggestion, differs string) {
+	same := func(o reason.Suggestion) bool { return samePlan(o.Calls, s.Calls) }
+	if len(s.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
+		s.Name, s.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
+		a.Suggestions = append(a.Suggestions, s)
+	}
 }
 
 // Why is Advice.Why of the case, as if it were neither Fresh nor held out.
 func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 	c, err := l.check(c)
 	a := Advice{Case: c}
-	err = cmp.Or(err, l.advise(ctx, &a))
+	if err == nil {
+		err = l.advise(ctx, &a)
+	}
 	return a.Why, err
 }
 
@@ -228,31 +344,258 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 
 // Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict
 // corrects them; and the plans that were delivered once in that time, though they fire for other texts.
-func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (deleted int, err error) {
+func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
-	drop := func(old bool, e store.Entry, of memory.ID) error {
-		if !old {
-			return nil
-		}
+	drop := func(key string, unchanged store.Condition, words memory.ID) error {
 		err := l.group.Update(ctx, func(b *store.Batch) error {
-			if err := l.bank.In(casesOf(scope)).Stage(b).Forget(ctx, of); of != "" && err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err := l.forget(ctx, b, casesOf(scope), words); err != nil {
 				return err
 			}
-			return b.Delete(e.Key, store.At(e.Rev))
+			return b.Delete(key, unchanged)
 		})
-		if errors.Is(err, store.ErrConflict) {
+		if err == nil {
+			n++
+		} else if errors.Is(err, store.ErrConflict) {
 			return nil // it was used meanwhile
 		}
-		deleted++
 		return err
 	}
-	err = scan(ctx, st, scope, givenKind, func(_ string, e store.Entry, g *given) error {
-		return drop(g.At.Before(before), e, "")
-	})
-	return deleted, cmp.Or(err, scan(ctx, st, scope, planKind, func(_ string, e store.Entry, r *record) error {
-		kept := func(p *plan) bool {
-			return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
+	kept := func(p *plan) bool {
+		last := len(p.Deliveries) - 1
+		return p.Retired || p.Edit != nil || last > 0 || last == 0 && !p.Deliveries[0].At.Before(before)
+	}
+	err = l.scan(ctx, scope, givenKind, func(key string) error {
+		g, unchanged, err := codec.Load[given](ctx, st, key)
+		if err != nil || !g.At.Before(before) {
+			return err
 		}
-		return drop(len(r.Scopes) == 0 && !slices.ContainsFunc(r.Plans, kept), e, r.Like)
+		return drop(key, unchanged, "")
+	})
+	err = errors.Join(err, l.scan(ctx, scope, planKind, func(key string) error {
+		r, unchanged, err := codec.Load[record](ctx, st, key)
+		if err != nil || len(r.Scopes) > 0 || slices.ContainsFunc(r.Plans, kept) {
+			return err
+		}
+		return drop(key, unchanged, r.Like)
 	}))
+	return n, err
+}
+
+// scan calls f for each key of a kind in a scope.
+func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f func(key string) error) error {
+	for e, err := range l.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		if err != nil {
+			return err
+		}
+		if err := f(e.Key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget forgets a memory, if one is named and no person has forgotten it.
+func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, id memory.ID) error {
+	if id == "" {
+		return nil
+	}
+	err := l.bank.In(scope).Stage(b).Forget(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
+// think, for the lessons of its situation; and for what nobody vouches for.
+func queries(c *Case, s *shape) []memory.Query {
+	text := c.Text
+	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
+		if t.Role == reason.UserRole {
+			text += "\n" + t.Text
+		}
+	}
+	kinds := []memory.Kind{memory.Rule, memory.Pattern, memory.Failure, memory.Fact, memory.Episode}
+	return []memory.Query{
+		{Text: text, K: maxMemories, Kinds: kinds, Trust: memory.Trusted, Linked: true},
+		{Text: c.Situation + "\n" + s.template, K: maxMemories / 2, Kinds: kinds[1:3]},
+		{Text: text, K: maxMemories / 2, Kinds: kinds[2:], Trust: memory.Quarantined},
+	}
+}
+
+// recall adds what queries find, but for what is told already: by a former query, or as a warning.
+func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) error {
+	c := &a.Case
+	told := func(id memory.ID) bool {
+		is := func(h memory.Hit) bool { return h.Record.ID == id }
+		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is)
+	}
+	for _, q := range queries {
+		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.now(), c.Situation
+		q.Also = append(slices.Clone(c.Also), scopesOf(c)[1:]...)
+		hits, err := l.bank.In(c.Scope).Recall(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i, h := range hits {
+			refused := h.Record.Source.Ref == refusedRef
+			if told(h.Record.ID) || refused && h.Record.Trigger == refusalTrigger(c, s) {
+				continue
+			}
+			if refused {
+				var w warning // told by its words of this case, and not of the former
+				_ = json.Unmarshal(h.Record.Plan, &w)
+				h.Record.Trigger, h.Record.Plan = "", nil
+				h.Record.Content = extract.Tell(w.Said, w.Own, textsOf(c, s))
+			}
+			to := &a.Background
+			if h.Record.Trusted {
+				to = &a.Memories
+			}
+			*to = append(slices.Grow(*to, len(hits)-i), h)
+		}
+	}
+	return nil
+}
+
+// ruleDigests are digests of the Rules among memories.
+func ruleDigests(hits []memory.Hit) (out []string) {
+	for _, h := range hits {
+		if h.Record.Kind == memory.Rule {
+			out = append(out, saying(&h.Record))
+		}
+	}
+	return out
+}
+
+// saying is a digest of what a memory says.
+func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
+
+// lapsed says why a delivery does not count: a memory that its plan was made of says something else.
+func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error) {
+	for _, m := range d.Applied {
+		r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
+		gone := errors.Is(err, store.ErrNotFound)
+		if err != nil && !gone {
+			return "", err
+		}
+		changed := saying(&r) != m.Said && r.Source.Ref != refusedRef // which was told in part
+		if gone || changed || r.SupersededBy != "" {
+			return "a memory that it was made of was changed or forgotten", nil
+		}
+	}
+	return "", nil
+}
+
+// situationKey is what warnings are kept by: the situation that the host names, or else the words of the case
+// with {name} for its inputs.
+func situationKey(c *Case, s *shape) string {
+	return digest(cmp.Or(c.Situation, "\x00"+s.folded))
+}
+
+// warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to. Of
+// what two others were refused it tells the words that both were told.
+func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, _ error) {
+	from, _, err := l.sources(ctx, c, warnKind, id)
+	if err != nil {
+		return nil, err
+	}
+	all, scopes := &record{}, make(map[*warning]int)
+	for i, r := range from {
+		for _, o := range r.Refused {
+			w := all.warning(o)
+			if scopes[w] == 1 {
+				// By words, and by single letters of scripts without spaces, as extract.Tell does.
+				for _, word := range append(strings.FieldsFunc(w.Said, parts), strings.Split(w.Said, "")...) {
+					if !holds(o.Said, word) {
+						w.Own = append(slices.Clip(w.Own), word)
+					}
+				}
+			}
+			w.Events = append(w.Events, o.Events...)
+			if scopes[w]++; i == 0 {
+				scopes[w]++ // one's own is enough
+			}
+		}
+	}
+	texts := append(textsOf(c, s), c.Situation)
+	for _, w := range all.Refused {
+		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
+		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
+		for _, e := range w.Events {
+			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint
+				told.Times++
+			}
+		}
+		if scopes[w] > 1 && told.Times > 0 && len(out) < maxTold {
+			out = append(out, told)
+		}
+	}
+	return out, nil
+}
+
+// textsOf are the texts of a case.
+func textsOf(c *Case, s *shape) []string { return append(append(said(s.in), c.Text), turnsOf(c)...) }
+
+func turnsOf(c *Case) []string { return each(c.Turns, func(m reason.Message) string { return m.Text }) }
+
+// casesOf is where the words of a scope's cases are remembered, to be found as all else is that a scope
+// remembers: a memory for each key, which is its Slot. No other recall has this scope.
+func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
+
+// like returns the keys of cases that are most like the case, by the words of their situation and text.
+func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err error) {
+	if casesOf(c.Scope).Check() != nil {
+		return nil, nil // too long a name: it has none
+	}
+	hits, err := l.bank.In(casesOf(c.Scope)).Recall(ctx, memory.Query{
+		Text: head(c.Situation+"\n"+s.template, memory.MaxText), K: maxLike, At: l.now(),
+		Also: each(scopesOf(c)[1:], casesOf),
+	})
+	for _, h := range hits {
+		if h.Slot != s.key && !slices.Contains(keys, h.Slot) {
+			keys = append(keys, h.Slot)
+		}
+	}
+	return keys, err
+}
+
+// describe gives a key the words of its cases, and lets them be found by these.
+func (l *Layer) describe(ctx context.Context, b *store.Batch, g *given, scope memory.Scope, r *record) error {
+	c, s := &g.Case, g.shape
+	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals
+	r.Template, r.Paths = s.template, s.paths()
+	said := strings.TrimSpace(c.Situation + "\n" + s.template)
+	if said == "" || casesOf(scope).Check() != nil {
+		return nil
+	}
+	m, err := l.bank.In(casesOf(scope)).Stage(b).Remember(ctx, memory.Draft{
+		Kind: memory.Pattern, Content: head(said, memory.MaxText), Slot: s.key, At: l.now(),
+	})
+	r.Like = m.ID
+	return err
+}
+
+const otherWords = "it is said in other words"
+
+// differs says in a sentence what a case has otherwise than the cases of a key.
+func (r *record) differs(c *Case, s *shape) string {
+	var out []string
+	say := func(differs bool, what string) {
+		if differs {
+			out = append(out, what)
+		}
+	}
+	say(r.Situation != c.Situation, "its situation is another")
+	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions are others")
+	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
+	now := s.paths()
+	for _, p := range now {
+		say(!slices.Contains(r.Paths, p), p+" is given")
+	}
+	for _, p := range r.Paths {
+		say(!slices.Contains(now, p), p+" is not given")
+	}
+	say(out == nil || fold(r.Template) != s.folded, otherWords) // else it had the same key
+	return strings.Join(out, "; ")
 }

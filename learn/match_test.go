@@ -40,7 +40,7 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 		k[s.key] = &record{}
 	}
 	n := len(k[s.key].of(planID(calls)).Deliveries)
-	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint(len(k), n), At: time.Unix(1, int64(n)), Text: c.Text, Inputs: c.Inputs, Calls: calls})
+	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint("\x00", len(k), n), At: time.Unix(1, int64(n)), Text: c.Text, Inputs: c.Inputs, Calls: calls})
 }
 
 // fire returns the plan that fires, as JSON, or "", and why none does.
@@ -60,7 +60,7 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 	return nil, why
 }
 
-func plansOf(r *record) []*plan { return merge("", []*record{r.read("")}, r).Plans }
+func plansOf(r *record) []*plan { return merge("", []*record{r.read()}, r).Plans }
 
 func shown(calls []reason.PlanCall) string {
 	var b strings.Builder

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/meta"
@@ -52,17 +55,17 @@ type Outcome struct {
 
 // trim cuts what is kept of an outcome to what a record can hold.
 func (o *Outcome) trim() {
-	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
+	o.Complaint, o.Answer, o.Untrusted = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText), nil
 	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
 	for i, f := range o.Failed {
-		o.Failed[i] = reason.Failure{Task: reason.Task{Skill: f.Task.Skill, Worker: f.Worker}, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
+		at := reason.Task{Skill: f.Task.Skill, Worker: f.Worker}
+		o.Failed[i] = reason.Failure{Task: at, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	}
-	o.Untrusted = nil
 }
 
 // Learned says what After has learned.
 type Learned struct {
-	Ready bool   // the plan that was made fires from now on where the case is the same, by deliveries of its Scope
+	Ready bool   // by deliveries of its Scope, the plan that was made fires from now on for the same case
 	Note  string // why a delivery was not learned as a plan
 }
 
@@ -81,6 +84,9 @@ type given struct {
 	Counted Verdict     `cbor:"11,keyasint,omitzero"` // what its plan's counters have of it
 	Made    memory.ID   `cbor:"12,keyasint,omitzero"` // the failure that is remembered of it
 	Heard   string      `cbor:"13,keyasint,omitzero"` // the words of strangers and turns, which are not kept
+
+	shape     *shape   // of Case
+	strangers []string // what they said
 }
 
 // After learns from what came of a case. A second After of an Advice changes nothing, and returns what the
@@ -105,7 +111,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		return Learned{was.Ready, was.Note}, err
 	}
 	s, unread := shapeOf(&c)
-	g := given{Case: c, Shown: make([]memory.ID, 0, len(a.Memories)), Rules: ruleDigests(a.Memories), At: l.now()}
+	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: l.now()}
 	switch raw, err := json.Marshal(o.Plan); {
 	case err != nil:
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
@@ -116,8 +122,8 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
 		o, err = cleaned(l.clean, o)
 	}
-	strangers := slices.Clip(o.Untrusted)
-	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
+	g.strangers = slices.Clip(o.Untrusted)
+	for _, h := range slices.Concat(a.Memories, a.Background) {
 		r := &h.Record
 		if r.Kind != memory.Rule {
 			g.Shown = append(g.Shown, r.ID)
@@ -126,37 +132,42 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 			g.Applied = append(g.Applied, applied{r.ID, r.Scope, saying(r)})
 		}
 		if !r.Trusted {
-			strangers = append(strangers, r.Content)
+			g.strangers = append(g.strangers, r.Content)
 		}
 	}
-	if g.Fired = a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)); g.Fired {
-		o.Plan = a.Fires
-	} else if o.Plan != nil {
+	switch {
+	case a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)):
+		g.Fired, o.Plan = true, a.Fires
+	case o.Plan != nil:
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
-		g.Note = tainted(&c, s, o.Plan.Calls, strangers, complaints)
+		g.Note = g.tainted(o.Plan.Calls, complaints)
 	}
 	if unread != nil {
 		g.Note = unread.Error()
 	}
-	heard := append(slices.Clip(strangers), textsOf(&Case{Turns: c.Turns}, &shape{})...)
-	g.Outcome, g.Heard = o, head(strings.Join(slices.Sorted(maps.Keys(extract.Words(heard...))), " "), memory.MaxText)
+	heard := extract.Words(append(turnsOf(&c), g.strangers...)...)
+	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
+	g.Outcome = o
 	g.Outcome.trim()
-	// What is staged before an error is dropped with the step, so the errors are looked at once.
-	err = cmp.Or(err, l.settle(ctx, b, &g, s, strangers), extract.Episodes(ctx, b, l.bank, &g.Case, o.Worker, o.Answer, g.At))
-	g.Case.Turns, g.Case.Candidates = nil, nil
-	return Learned{g.Ready, g.Note}, cmp.Or(err, codec.Put(b, key, g, absent))
+	err = errors.Join(err, l.settle(ctx, b, &g),
+		extract.Episodes(ctx, b, l.bank, &c, o.Worker, o.Answer, g.At))
+	g.Case.Turns, g.Case.Candidates = nil, nil // a verdict needs no more of them than what was heard
+	return Learned{g.Ready, g.Note}, errors.Join(err, codec.Put(b, key, g, absent))
 }
 
-// settle does what an outcome does, in place of what the Advice did before.
-func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given, s *shape, strangers []string) error {
-	return cmp.Or(l.measure(ctx, b, g, +1), l.credit(ctx, b, g), l.refuse(ctx, b, g, s, strangers), l.keepPlan(ctx, b, g, s))
+// settle does what an outcome does, in place of what the Advice did before. What is staged before an error is
+// dropped with the step, so that all may run.
+func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given) error {
+	return errors.Join(l.measure(ctx, b, g, +1), l.credit(ctx, b, g), l.refuse(ctx, b, g), l.keepPlan(ctx, b, g))
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
 // verdict counts, and takes back what the former gave. A delivery that was wrong stops its plan: it fires
 // again after two later deliveries.
-func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verdict, why string) (learned Learned, err error) {
+func (l *Layer) Judge(
+	ctx context.Context, scope memory.Scope, id string, v Verdict, why string,
+) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.StageJudge(ctx, b, scope, id, v, why)
 		return err
@@ -165,7 +176,9 @@ func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verd
 }
 
 // StageJudge puts what Judge does into the commit of a step.
-func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string) (Learned, error) {
+func (l *Layer) StageJudge(
+	ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string,
+) (Learned, error) {
 	key := scope.Key(givenKind, id)
 	g, unchanged, err := codec.Load[given](ctx, b, key)
 	if err = cmp.Or(v.check(), err); err == nil && g.At.IsZero() {
@@ -177,71 +190,76 @@ func (l *Layer) StageJudge(ctx context.Context, b *store.Batch, scope memory.Sco
 	if l.clean != nil {
 		why = l.clean.Prose(why)
 	}
-	s, _ := shapeOf(&g.Case)
+	g.shape, _ = shapeOf(&g.Case) // of one that cannot be read Note says so
+	g.strangers = []string{g.Heard}
 	err = l.measure(ctx, b, &g, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
-	err = cmp.Or(err, l.settle(ctx, b, &g, s, []string{g.Heard}), codec.Put(b, key, g, unchanged))
+	err = errors.Join(err, l.settle(ctx, b, &g), codec.Put(b, key, g, unchanged))
 	return Learned{g.Ready, g.Note}, err
 }
 
 // keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by
 // it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back.
-func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given, s *shape) error {
-	c, o := &g.Case, &g.Outcome
+func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
+	c, o, s := &g.Case, &g.Outcome, g.shape
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
 		return nil // it has no plan, or nobody could tell
 	}
-	did, of, delivered := planID(o.Plan.Calls), above(c), o.Verdict == Delivered
+	id, of, delivered := planID(o.Plan.Calls), above(c), o.Verdict == Delivered
 	learns, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && !g.Judged.IsZero()
-	change := func(scope memory.Scope, id string, f func(*record)) error {
-		return l.edit(ctx, b, scope, planKind, id, func(r *record) (bool, error) {
+	change := func(scope memory.Scope, key string, f func(*record)) error {
+		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
 			for _, p := range r.Plans {
 				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
 			}
-			if wrong && id == s.key {
-				r.add(did, &delivery{ID: of, At: g.Judged, Wrong: true})
+			if wrong && key == s.key {
+				r.add(id, &delivery{ID: of, At: g.Judged, Wrong: true})
 			}
 			f(r)
-			keeps := len(r.Plans)+len(r.Scopes) > 0 // nothing of a case whose plan is one of cases in other words
-			if keeps && r.Paths == nil && id == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
-				return true, l.word(ctx, b, scope, r, c, s)
+			if len(r.Plans)+len(r.Scopes) == 0 {
+				return false, nil // nothing of a case whose plan is one of cases in other words
 			}
-			return keeps, nil
+			if r.Paths == nil && key == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
+				return true, l.describe(ctx, b, g, scope, r)
+			}
+			return true, nil
 		})
 	}
 	keep := func(r *record) {
 		if learns {
-			p := r.add(did, &delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls, Applied: g.Applied})
-			p.Rules, p.Last = g.Rules, g.At
+			d := delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Applied: g.Applied, Rules: g.Rules}
+			d.Calls = o.Plan.Calls
+			r.add(id, &d)
 		}
 	}
 	g.Ready = g.Fired && delivered
 	err := change(c.Scope, s.key, func(r *record) {
 		keep(r)
-		r.count(did, g.Counted, g.At, -1)
-		g.Counted = r.count(did, o.Verdict, g.At, +1)
-		if p := r.plan(did); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 {
-			all := merge(c.Scope, []*record{r.read(c.Scope)}, r)
-			_, why := all.plan(did).fire(s, c.Scope, all.Plans, nil)
+		r.count(id, g.Counted, -1)
+		g.Counted = r.count(id, o.Verdict, +1)
+		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 {
+			all := merge(c.Scope, []*record{r.read()}, r)
+			_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
 			g.Ready = why == ""
 		}
 	})
-	if len(s.in) > 0 {
-		err = cmp.Or(err, change(c.Scope, s.exact, keep))
+	if err == nil && len(s.in) > 0 {
+		err = change(c.Scope, s.exact, keep) // where the very case finds it, however many others follow
 	}
-	if c.Lessons == c.Scope || !learns && g.Judged.IsZero() {
+	if err != nil || c.Lessons == c.Scope || !learns && g.Judged.IsZero() {
 		return err
 	}
-	return cmp.Or(err, change(c.Lessons, s.key, func(r *record) {
+	return change(c.Lessons, s.key, func(r *record) {
 		if learns {
 			r.share(c.Scope)
 		}
-	}))
+	})
 }
 
 // share puts a scope last among those that came to it.
 func (r *record) share(scope memory.Scope) {
-	r.Scopes = append(slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope }), scope)
+	others := slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope })
+	r.Scopes = append(others, scope)
 	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 }
 
@@ -251,18 +269,18 @@ func above(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 // measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it
 // back. Without a holdout nothing is counted: the two would not be alike.
 func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) error {
-	o, u := &g.Outcome, cmp.Or(g.Outcome.Usage, &reason.Usage{})
-	if l.opts.Holdout == 0 || o.Verdict == Unknown || g.Case.Fresh {
+	if l.opts.Holdout == 0 || g.Outcome.Verdict == Unknown || g.Case.Fresh {
 		return nil
+	}
+	var calls *int // nil: not known
+	var usd *float64
+	if u := g.Outcome.Usage; u != nil {
+		calls, usd = &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD)
 	}
 	key := g.Case.Lessons.Key(upliftKind, "all")
 	all, unchanged, err := codec.Load[meta.Arms](ctx, b, key)
-	var calls *int
-	if o.Usage != nil {
-		calls = &u.Calls
-	}
-	all.Add(!l.holds(&g.Case), o.Verdict == Delivered, calls, cmp.Or(u.CostUSD, u.EstimateUSD), by)
-	return cmp.Or(err, codec.Put(b, key, all, unchanged))
+	all.Add(!l.heldOut(&g.Case), g.Outcome.Verdict == Delivered, calls, usd, by)
+	return errors.Join(err, codec.Put(b, key, all, unchanged))
 }
 
 // Uplift returns what memory is worth in a Lessons scope, since a holdout is set.
@@ -281,24 +299,157 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	if o.Verdict == Delivered {
 		f.Utilized = o.Utilized
 	}
-	if o.Verdict != Unknown { // else it takes back what a former verdict gave
+	if o.Verdict != Unknown {
 		f.Misled = o.Misled
 	}
-	says := f.Utilized != nil || len(f.Misled) > 0 || !g.Judged.IsZero() // which may take back what it said
-	for _, scope := range scopesOf(c) {                                  // each takes what is its own
-		if len(g.Shown) == 0 || !says {
-			break
-		}
-		if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
-			return err
+	says := f.Utilized != nil || len(f.Misled) > 0 || !g.Judged.IsZero() // which takes back what was said
+	if says && len(g.Shown) > 0 {
+		for _, scope := range scopesOf(c) { // each takes what is its own
+			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
+				return err
+			}
 		}
 	}
 	if o.Worker == "" {
 		return nil
 	}
-	one := rank.Sample{Run: f.Key, Candidate: o.Worker, Outcome: outcomes[o.Verdict], Task: rank.Task{Skill: c.Skill, Key: c.Situation}, At: g.At}
-	if u := o.Usage; u != nil {
-		one.Usage = *u
+	return l.book.In(c.Lessons).Stage(ctx, b, rank.Sample{
+		Run: f.Key, Candidate: o.Worker, Outcome: outcomes[o.Verdict], At: g.At,
+		Task: rank.Task{Skill: c.Skill, Key: c.Situation}, Usage: *cmp.Or(o.Usage, &reason.Usage{}),
+	})
+}
+
+// warning is a class of complaint about a skill or tool in a situation.
+type warning struct {
+	Skill, Class string
+	Said         string   // the complaint with {path} for inputs and … for names, see extract.Lesson
+	Own          []string // its words that the case may have brought
+	Events       []event  // what came of it, the latest last
+}
+
+type event struct {
+	Advice  string
+	At      time.Time
+	Instead string // what passed; "": it was refused
+}
+
+// Bounds of what is kept and told of a situation, and the Ref of memories of what was refused.
+const (
+	maxWarnings = 16
+	maxEvents   = 8
+	maxTold     = 8
+	maxLesson   = 600 // bytes of a complaint
+	refusedRef  = "refused"
+)
+
+// warning returns the one of a skill and class, a new one where there is none.
+func (r *record) warning(like *warning) *warning {
+	for _, w := range r.Refused {
+		if w.Skill == like.Skill && w.Class == like.Class {
+			return w
+		}
 	}
-	return l.book.In(c.Lessons).Stage(ctx, b, one)
+	w := &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own}
+	r.Refused = append(r.Refused, w)
+	return w
+}
+
+func (w *warning) add(e event) {
+	w.Events = append(w.Events, e)
+	w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
+}
+
+// refuse takes in what was refused, and what passed where something had been refused, once what came of the
+// Advice before is taken back.
+func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
+	c, o, s := &g.Case, &g.Outcome, g.shape
+	refused := slices.Clone(o.Failed)
+	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
+		at := reason.Task{Skill: c.Skill, Worker: o.Worker}
+		refused = append(refused, reason.Failure{Task: at, Complaint: o.Complaint})
+	}
+	lessons := each(refused, func(f reason.Failure) *warning {
+		complaint := head(join(split(f.Complaint, s.in), brace), maxLesson)
+		said, own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
+		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(fold(class))}
+	})
+	passed := "it passed once that was heeded"
+	if o.Plan != nil && len(o.Plan.Calls) > 0 {
+		passed = summary(o.Plan.Calls)
+	}
+	err := l.edit(ctx, b, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) (changed bool, _ error) {
+		changed = len(refused)+len(r.Refused) > 0
+		for _, w := range r.Refused {
+			w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == c.ID })
+		}
+		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
+		for _, w := range lessons {
+			r.warning(w).add(event{Advice: c.ID, At: g.At})
+		}
+		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
+		for _, w := range r.Refused {
+			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
+			did := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
+			if o.Verdict == Delivered && did && w.Events[len(w.Events)-1].Instead == "" {
+				w.add(event{Advice: c.ID, At: g.At, Instead: passed})
+			}
+		}
+		return changed, nil
+	})
+	err = errors.Join(err, l.rememberRefusal(ctx, b, g, lessons))
+	if err != nil || len(refused) == 0 || c.Lessons == c.Scope {
+		return err
+	}
+	return l.edit(ctx, b, c.Lessons.Key(warnKind, situationKey(c, s)), func(up *record) (bool, error) {
+		up.share(c.Scope)
+		return true, nil
+	})
+}
+
+// rememberRefusal remembers the last lesson of a case that failed, in place of what it did before, for cases
+// that are like it. Nobody vouches for the words of whoever refused it, so that it is not trusted.
+func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, lessons []*warning) error {
+	err := l.forget(ctx, b, g.Case.Scope, g.Made)
+	g.Made = ""
+	if err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 {
+		return err
+	}
+	last := lessons[len(lessons)-1]
+	if last.Said == "" {
+		return nil
+	}
+	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
+		Kind: memory.Failure, Trigger: refusalTrigger(&g.Case, g.shape), Plan: encode(last), At: g.At,
+		Content: extract.Tell(last.Said, last.Own, nil),
+		Source:  memory.Source{Origin: memory.Executor, Run: g.Case.ID, Ref: refusedRef},
+	})
+	if r.Strengthened == 0 { // else another case has made it
+		g.Made = r.ID
+	}
+	return err
+}
+
+// refusalTrigger is what the memory of a refusal is found by, and known for one of the case's own situation.
+func refusalTrigger(c *Case, s *shape) string {
+	return head(cmp.Or(c.Situation, s.template), maxLesson)
+}
+
+// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a
+// whole value or as [iar.Copied] finds it, or it quotes a complaint.
+func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
+	mine := append(said(g.shape.in), g.Case.Text)
+	copied := iar.Copied(mine, g.strangers, complaints)
+	for _, call := range calls {
+		v, err := schema.Read(call.Inputs)
+		if err != nil {
+			return call.Name + ": " + err.Error()
+		}
+		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
+			has := func(t string) bool { return holds(t, word(l.v)) }
+			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(g.strangers, has) || copied(word(l.v))) {
+				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
+			}
+		}
+	}
+	return ""
 }

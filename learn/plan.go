@@ -1,19 +1,26 @@
 package learn
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/reason"
@@ -51,10 +58,8 @@ type plan struct {
 	ID                string
 	Retired           bool // by a person
 	Edit              []reason.PlanCall
-	Until             time.Time // a person has changed it, or found it wrong: what was delivered until then counts no more
+	Until             time.Time // what was delivered until then counts no more: a person changed or refused it
 	Delivered, Failed int
-	Last              time.Time
-	Rules             []string // digests of the rules that its last deliberation knew
 	Deliveries        []*delivery
 
 	why string // why others of its deliveries do not count
@@ -69,6 +74,7 @@ type delivery struct {
 	Inputs  json.RawMessage
 	Calls   []reason.PlanCall
 	Applied []applied // the memories that its deliberation applied
+	Rules   []string  // digests of the rules that it knew
 
 	ready bool     // what follows is made
 	in    []leaf   // the inputs of the case
@@ -93,14 +99,15 @@ type applied struct {
 }
 
 // read makes a record ready to be compared with cases of its key. All JSON in it was read before it was kept.
-func (r *record) read(scope memory.Scope) *record {
+func (r *record) read() *record {
 	for _, p := range r.Plans {
 		for _, d := range p.Deliveries {
 			if d.ready {
 				continue // others may read it
 			}
+			scope, _, _ := strings.Cut(d.ID, "\x00")
 			v, _ := schema.Read(d.Inputs)
-			d.ready, d.scope = true, scope
+			d.ready, d.scope = true, memory.Scope(scope)
 			d.find(leaves(v))
 			d.words, d.rest = worded(d.Text, d.in)
 		}
@@ -108,7 +115,7 @@ func (r *record) read(scope memory.Scope) *record {
 	return r
 }
 
-// find looks for the inputs of a delivery in its calls.
+// find looks for values of the case in the calls of a delivery.
 func (d *delivery) find(in []leaf) {
 	d.in, d.trees, d.made = in, nil, nil
 	for _, call := range d.Calls {
@@ -118,13 +125,18 @@ func (d *delivery) find(in []leaf) {
 	}
 }
 
-// inWords returns plans as they stand for a case, and the case, with words among the inputs. Left out are plans
-// that were changed, and deliveries of cases that differ in more, or in a word that no call says.
+// inWords returns plans as they stand for a case, and the case, with words among the inputs. Left out are
+// plans that were changed, and deliveries of cases that differ in more, or in a word that no call says.
 func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 	in, rest := worded(c.Text, s.in)
+	same := func(d *delivery) bool {
+		return d.rest == rest && slices.EqualFunc(d.words, in, func(l, now leaf) bool {
+			says := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
+			return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, says)
+		})
+	}
 	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
-		other := func(d *delivery) bool { return d.rest != rest || !d.says(in) }
-		p.Deliveries = copies(slices.DeleteFunc(p.Deliveries, other))
+		p.Deliveries = copies(slices.DeleteFunc(p.Deliveries, func(d *delivery) bool { return !same(d) }))
 		for _, d := range p.Deliveries {
 			d.find(d.words)
 		}
@@ -132,25 +144,13 @@ func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 	}), &shape{in: in}
 }
 
-// says reports whether calls have each word of a delivery that a case has otherwise.
-func (d *delivery) says(in []leaf) bool {
-	return slices.EqualFunc(d.words, in, func(l, now leaf) bool {
-		has := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
-		return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, has)
-	})
-}
-
 // planID is the digest of the names of calls and of their inputs' paths.
 func planID(calls []reason.PlanCall) string {
-	var b strings.Builder
-	for _, c := range calls {
-		fmt.Fprintf(&b, "%q:", c.Name) // quoted, since a model may put any sign into a name
+	names := each(calls, func(c reason.PlanCall) []string {
 		v, _ := schema.Read(c.Inputs)
-		for _, l := range leaves(v) {
-			fmt.Fprintf(&b, "%q ", l.path)
-		}
-	}
-	return digest(b.String())
+		return append([]string{c.Name}, each(leaves(v), func(l leaf) string { return l.path })...)
+	})
+	return digest(fmt.Sprintf("%q", names)) // quoted, since a model may put any sign into a name
 }
 
 // summary is a plan in a word.
@@ -180,9 +180,9 @@ func (r *record) of(id string) *plan {
 	return r.plan(id)
 }
 
-// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has edited
-// or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
-func (r *record) add(id string, d *delivery) *plan {
+// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has
+// edited or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
+func (r *record) add(id string, d *delivery) {
 	p := r.of(id)
 	p.Deliveries = append(p.Deliveries, d)
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
@@ -199,17 +199,16 @@ func (r *record) add(id string, d *delivery) *plan {
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
-	return p
 }
 
 // count counts, or takes back, what a plan that is kept came to.
-func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verdict) {
+func (r *record) count(id string, v Verdict, by int) (counted Verdict) {
 	if p := r.plan(id); p != nil && v != Unknown {
 		n := &p.Delivered
 		if v == Failed {
 			n = &p.Failed
 		}
-		*n, p.Last, counted = max(0, *n+by), at, v
+		*n, counted = max(0, *n+by), v
 	}
 	return counted
 }
@@ -217,37 +216,40 @@ func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verd
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
 func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
 
-// at returns the record of a key, read once for each of its revisions. It must not be changed.
-func (l *Layer) at(ctx context.Context, in codec.Reader, scope memory.Scope, kind, id string) (*record, error) {
-	e, err := in.Get(ctx, scope.Key(kind, id))
+// at returns the record at a key, read once for each of its revisions. It must not be changed.
+func (l *Layer) at(ctx context.Context, in codec.Reader, key string) (*record, error) {
+	e, err := in.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return &record{}, nil
 	}
-	if r, ok := l.read.Get(e.Key); ok && err == nil && r.rev == e.Rev {
+	if r, ok := l.read.Get(key); ok && err == nil && r.rev == e.Rev {
 		return r, nil
 	}
 	r := &record{}
-	if err = cmp.Or(err, codec.Unmarshal(e.Value, r)); err != nil {
-		return &record{}, fmt.Errorf("learn: %s: %w", e.Key, err)
+	if err == nil {
+		err = codec.Unmarshal(e.Value, r)
 	}
-	if r.read(scope).rev = e.Rev; e.Rev != 0 { // else it is staged
-		l.read.Add(e.Key, r)
+	if err != nil {
+		return &record{}, fmt.Errorf("learn: %s: %w", key, err)
+	}
+	if r.read().rev = e.Rev; e.Rev != 0 { // else it is staged
+		l.read.Add(key, r)
 	}
 	return r, nil
 }
 
-// edit changes the record of a key, unless f says that it has not. Slices in it f clones: others read them.
-func (l *Layer) edit(ctx context.Context, b *store.Batch, scope memory.Scope, kind, id string, f func(*record) (changed bool, err error)) error {
-	was, err := l.at(ctx, b, scope, kind, id)
+// edit changes the record at a key, unless f says that it has not. Slices in it f clones: others read them.
+func (l *Layer) edit(ctx context.Context, b *store.Batch, key string, f func(*record) (bool, error)) error {
+	was, err := l.at(ctx, b, key)
 	if err != nil {
 		return err
 	}
-	r, key := *was, scope.Key(kind, id)
+	r := *was
 	r.Plans, r.Refused = copies(r.Plans), copies(r.Refused)
 	if changed, err := f(&r); err != nil || !changed {
 		return err
 	}
-	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, r.read(scope)) })
+	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, r.read()) })
 	return codec.Put(b, key, r, store.At(was.rev))
 }
 
@@ -262,30 +264,34 @@ func each[T, U any](of []T, f func(T) U) []U {
 	return out
 }
 
-// sources returns the records of a key that a case learns from: its scope's own, and those of other scopes
+// sources returns the records of an id that a case learns from: its scope's own, and those of other scopes
 // that came to it, which the record of its Lessons names.
-func (l *Layer) sources(ctx context.Context, c *Case, kind, key string) (from []*record, up *record, err error) {
+func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*record, up *record, _ error) {
 	st := l.group.Store()
-	own, err := l.at(ctx, st, c.Scope, kind, key)
-	if up = own; err == nil && c.Lessons != c.Scope {
-		up, err = l.at(ctx, st, c.Lessons, kind, key)
+	up, err := l.at(ctx, st, c.Lessons.Key(kind, id))
+	if err != nil {
+		return nil, up, err
 	}
-	from = []*record{own}
-	for _, scope := range up.Scopes {
-		if scope != c.Scope {
-			r, no := l.at(ctx, st, scope, kind, key)
-			from, err = append(from, r), cmp.Or(err, no)
+	others := slices.DeleteFunc(slices.Clone(up.Scopes), func(s memory.Scope) bool { return s == c.Scope })
+	for _, scope := range append([]memory.Scope{c.Scope}, others...) {
+		r, err := l.at(ctx, st, scope.Key(kind, id))
+		if err != nil {
+			return nil, up, err
 		}
+		from = append(from, r)
 	}
-	return from, up, err
+	return from, up, nil
 }
 
 // plans returns the plans of a key for a case, best first, with the deliveries that count, and its records.
 func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*record, error) {
 	from, up, err := l.sources(ctx, c, planKind, key)
-	if err == nil && key == s.key && len(s.in) > 0 {
-		one, no := l.at(ctx, l.group.Store(), c.Scope, planKind, s.exact)
-		from, err = append(from, one), no
+	if err != nil {
+		return nil, err
+	}
+	if key == s.key && len(s.in) > 0 {
+		exact, no := l.at(ctx, l.group.Store(), c.Scope.Key(planKind, s.exact))
+		from, err = append(from, exact), no
 	}
 	out := merge(c.Scope, from, up)
 	for _, p := range out.Plans {
@@ -295,9 +301,14 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*reco
 			return why != ""
 		})
 	}
-	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) } // of the case itself
-	has := func(p *plan) int { return min(0, slices.IndexFunc(p.Deliveries, very)) }    // -1: none
-	slices.SortStableFunc(out.Plans, func(a, b *plan) int { return cmp.Or(has(b)-has(a), cmp.Compare(b.worth(), a.worth())) })
+	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) }
+	rank := func(p *plan) float64 { // those that delivered the very case come first
+		if slices.ContainsFunc(p.Deliveries, very) {
+			return 1 + p.worth()
+		}
+		return p.worth()
+	}
+	slices.SortStableFunc(out.Plans, func(a, b *plan) int { return cmp.Compare(rank(b), rank(a)) })
 	return out, err
 }
 
@@ -313,16 +324,13 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	for _, r := range from {
 		for _, p := range r.Plans {
 			m := all.of(p.ID)
-			m.why = cmp.Or(m.why, p.why)
-			if m.Delivered, m.Failed = m.Delivered+p.Delivered, m.Failed+p.Failed; p.Last.After(m.Last) {
-				m.Last, m.Rules = p.Last, p.Rules
-			}
-			until, said := until(p.ID, r, own, up)
+			m.why, m.Delivered, m.Failed = cmp.Or(m.why, p.why), m.Delivered+p.Delivered, m.Failed+p.Failed
+			at, why := until(p.ID, r, own, up)
 			for _, d := range p.Deliveries {
-				if said == "" || d.At.After(until) {
+				if why == "" || d.At.After(at) {
 					m.Deliveries = append(m.Deliveries, d)
 				} else {
-					m.why = cmp.Or(m.why, said)
+					m.why = cmp.Or(m.why, why)
 				}
 			}
 		}
@@ -333,9 +341,11 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		}
 	}
 	all.Plans = slices.DeleteFunc(all.Plans, func(p *plan) bool {
-		told := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
-		slices.SortFunc(p.Deliveries, func(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(p.Deliveries, func(a, b *delivery) int {
+			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+		})
 		p.Deliveries = slices.CompactFunc(p.Deliveries, func(a, b *delivery) bool { return a.ID == b.ID })
+		told := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
 		if !slices.ContainsFunc(p.Deliveries, told) {
 			p.Deliveries = nil
 		}
@@ -369,7 +379,9 @@ func until(id string, in ...*record) (at time.Time, why string) {
 // rules those that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless
 // they mean other calls for a third of their scopes; where two pairs mean different calls, none does. Of the
 // cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake.
-func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string) (calls []reason.PlanCall, why string) {
+func (p *plan) fire(
+	now *shape, scope memory.Scope, all []*plan, rules []string,
+) (calls []reason.PlanCall, why string) {
 	for i, b := range slices.Backward(p.Deliveries) { // the last ones say why not, and the words of tasks
 		for _, a := range slices.Backward(p.Deliveries[:i]) {
 			if a.scope == b.scope && a.scope != scope {
@@ -395,12 +407,13 @@ func (p *plan) fire(now *shape, scope memory.Scope, all []*plan, rules []string)
 		}
 	}
 	if calls == nil {
-		why = cmp.Or(why, p.why, "it was delivered once")
+		return nil, cmp.Or(why, p.why, "it was delivered once")
 	}
-	if slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(p.Rules, r) }) {
-		why = cmp.Or(why, "there is a rule that its last deliberation did not know")
+	known := p.Deliveries[len(p.Deliveries)-1].Rules
+	if slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(known, r) }) {
+		return nil, "there is a rule that its last deliberation did not know"
 	}
-	return calls, why
+	return calls, ""
 }
 
 // refuted reports whether two deliveries mean other calls than the case of a third of their scopes has had.
@@ -440,7 +453,8 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	}
 	last := of[len(of)-1]
 	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
-	names, named := make(map[string]any), false // with a value, to tell its type; an object's name is of the former case
+	names := make(map[string]any) // with a value, to tell its type
+	named := false                // the name of a member is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
 	}
@@ -457,10 +471,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		if why == "" && (len(of) > 1 || !strings.ContainsFunc(rest, naming)) {
 			return out, ""
 		}
-		base := lastName(path) // a parameter that is named after its place
-		if strings.Trim(base, "0123456789") == "" {
-			base = "value " + path
-		}
+		base := cmp.Or(path, "value") // a parameter is named after its place
 		name := base
 		for n := 2; taken(name, v); n++ {
 			name = fmt.Sprintf("%s %d", base, n)
@@ -495,3 +506,639 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' }
 
 func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:] }
+
+// Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
+// scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
+// words of its cases; it differs by why it does not fire for any of them, and by nothing if it does, whatever
+// Rules are new: Before looks at those. One whose deliveries do not count any more has no calls.
+func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
+	scope = cmp.Or(scope, "_")
+	anyone, none := &Case{Scope: scope, Lessons: scope}, &shape{}
+	err = l.scan(ctx, scope, planKind, func(key string) error {
+		id := strings.TrimPrefix(key, scope.Prefix(planKind))
+		found, err := l.plans(ctx, anyone, none, id)
+		if err != nil || found.Paths == nil {
+			return err // it is of a single case, which its key has, too; or of one scope below
+		}
+		name := strings.TrimPrefix(found.Situation+": "+found.Template, ": ")
+		if len(found.Conditions) > 0 {
+			name += " (only where: " + strings.Join(found.Conditions, "; ") + ")"
+		}
+		for _, p := range found.Plans {
+			s := p.suggestion(none, found.Template)
+			s.ID, s.Name, s.Differs, s.Delivered = id+"/"+p.ID, name, p.why, p.Delivered
+			for _, d := range p.Deliveries {
+				if _, s.Differs = p.fire(&shape{in: d.in}, scope, found.Plans, nil); s.Differs == "" {
+					break // for a case of its own
+				}
+			}
+			k.Suggestions = append(k.Suggestions, s)
+		}
+		return nil
+	})
+	err = errors.Join(err, l.scan(ctx, scope, warnKind, func(key string) error {
+		ws, err := l.warnings(ctx, anyone, none, strings.TrimPrefix(key, scope.Prefix(warnKind)))
+		k.Warnings = append(k.Warnings, ws...)
+		return err
+	}))
+	return k, err
+}
+
+// Edit takes up what a person says of a plan, by the ID that [Layer.Known] gives, and reports whether that is
+// new. Changed calls are suggested until a plan with them fires, which takes two deliveries; the former plan
+// does not fire. nil: they are as they were. A retired plan neither fires nor is suggested, until that is
+// taken back. What is said in a Lessons scope holds below it. An unknown id is store.ErrNotFound.
+func (l *Layer) Edit(
+	ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool,
+) (changed bool, err error) {
+	key, of, _ := strings.Cut(id, "/")
+	scope = cmp.Or(scope, "_")
+	if l.clean != nil {
+		calls, err = cleaned(l.clean, calls)
+	}
+	if err := cmp.Or(err, scope.Check(), store.CheckID(key)); err != nil {
+		return false, fmt.Errorf("learn: %w", err)
+	}
+	for _, c := range calls {
+		if _, err := schema.Read(c.Inputs); err != nil || c.Name == "" {
+			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", id)
+		}
+	}
+	found, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
+	if err == nil && found.plan(of) == nil {
+		err = fmt.Errorf("learn: no plan %q is known in %q: %w", id, scope, store.ErrNotFound)
+	}
+	if err != nil {
+		return false, err
+	}
+	err = l.group.Update(ctx, func(b *store.Batch) error {
+		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
+			p := r.of(of) // also where others delivered it: their deliveries stay where they are
+			changed, p.Retired = p.Retired != retired, retired
+			if !retired && calls != nil && !samePlan(p.Edit, calls) {
+				p.Edit, p.Until, changed = calls, l.now(), true
+			}
+			return changed, nil
+		})
+	})
+	return changed, err
+}
+
+// What follows is the rule by which a plan runs again, and by which it is shown. Deliveries of one plan are
+// compared: what was equal in all is a constant, what differed is a parameter. A plan fires by two
+// deliveries, where all that they have in common holds again. Nothing is decided by what words mean.
+
+// piece is a part of a text as it stands, and the path of the input that says what follows; at the end none.
+type piece struct{ text, of string }
+
+// split parts a text at the values of inputs that stand in it as whole tokens, the longest first.
+func split(text string, in []leaf) (out []piece) {
+	in = slices.Clone(in)
+	slices.SortStableFunc(in, func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) })
+	plain := 0
+	for at := 0; at < len(text); at++ {
+		if k := slices.IndexFunc(in, func(l leaf) bool { return stands(text, at, word(l.v)) }); k >= 0 {
+			out = append(out, piece{text[plain:at], in[k].path})
+			plain = at + len(word(in[k].v))
+			at = plain - 1
+		}
+	}
+	return append(out, piece{text: text[plain:]})
+}
+
+// join returns a text with what say says for each input.
+func join(pieces []piece, say func(path string) string) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		if b.WriteString(p.text); p.of != "" {
+			b.WriteString(say(p.of))
+		}
+	}
+	return b.String()
+}
+
+func brace(path string) string { return "{" + path + "}" }
+
+// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs;
+// and one plan, and so the same paths in its calls.
+type match struct {
+	of     []*delivery
+	values []*value        // those of the inputs
+	rest   strings.Builder // the calls without what inputs say
+	shows  bool            // {path} stands for each value; else parameters take the value at hand
+}
+
+// value is a value of the inputs: in each delivery, and what stands for it now.
+type value struct {
+	path string
+	was  []any
+	now  any
+	said bool // a call says it
+}
+
+func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len(v.was)-1] }
+
+// newMatch compares deliveries to carry their plan out for the case at hand, or to show it where that is nil.
+func newMatch(of []*delivery, now *shape) *match {
+	m := &match{of: of, shows: now == nil, values: make([]*value, 0, len(of[0].in))}
+	for i, l := range of[0].in {
+		v := &value{path: l.path, now: brace(l.path), was: each(of, func(d *delivery) any { return d.in[i].v })}
+		if now != nil {
+			v.now = now.in[i].v
+		}
+		m.values = append(m.values, v)
+	}
+	return m
+}
+
+var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
+
+// fire returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
+// plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
+func fire(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall) ([]reason.PlanCall, string) {
+	m := newMatch([]*delivery{a, b}, now)
+	for _, v := range m.values {
+		if v.constant() && v.now != v.was[0] {
+			return nil, fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
+		}
+	}
+	calls, why := m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
+	if why != "" || samePlan(calls, known) {
+		return known, why
+	}
+	if why = m.wrong(all); why != "" {
+		return nil, why
+	}
+	unsaid := func(day string) bool { return !strings.Contains(a.Text+string(a.Inputs), day) }
+	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «tomorrow», twice in a day
+		return nil, "a call has a day that the case did not say, as if it had been worked out"
+	}
+	for i := range calls {
+		if a.Calls[i].ResultDigest == b.Calls[i].ResultDigest {
+			calls[i].ResultDigest = a.Calls[i].ResultDigest
+		}
+		// The words of tasks go along only where all that they say is bound.
+		text := func(d *delivery) made { return made{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
+		out, no := m.bind("", []made{text(a), text(b)})
+		if text, _ := out.(string); no == "" && m.left() == "" {
+			calls[i].Text = text
+		}
+	}
+	return calls, ""
+}
+
+// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last
+// delivery, of what it is bound to, of the words around that, and of why it cannot be bound.
+func (m *match) calls(
+	leaf func(path string, v, out any, rest, why string) (any, string),
+) (calls []reason.PlanCall, why string) {
+	last := m.of[len(m.of)-1]
+	for i, call := range last.Calls {
+		n := 0
+		m.rest.WriteString(call.Name + " ")
+		inputs := schema.Rewrite("", last.trees[i], func(path string, v any) any {
+			if n == len(last.made[i]) {
+				return v // nothing, or an empty object
+			}
+			was := each(m.of, func(d *delivery) made { return d.made[i][n] })
+			n++
+			m.rest.WriteString(path + " ")
+			before := m.rest.Len()
+			out, no := m.bind(path, was)
+			if _, is := out.(empty); is {
+				out = v
+			}
+			if no != "" {
+				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)
+			}
+			out, no = leaf(path, v, out, m.rest.String()[before:], no)
+			why = cmp.Or(why, no)
+			return out
+		})
+		calls = append(calls, reason.PlanCall{Name: call.Name, Inputs: encode(inputs)})
+	}
+	return calls, why
+}
+
+// bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a
+// text in which all have the same inputs in the same places.
+func (m *match) bind(path string, was []made) (out any, why string) {
+	same, alike, text := true, true, word(was[0].v) != ""
+	for _, w := range was {
+		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
+	}
+	for _, v := range m.values {
+		// What is shown says true, false or null by an input of its name only.
+		says := !v.constant() && !m.shows || m.shows && (text || lastName(v.path) == lastName(path))
+		if says && slices.EqualFunc(v.was, was, func(v any, w made) bool { return v == w.v }) {
+			return m.say(v.path), ""
+		}
+	}
+	switch {
+	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
+		m.rest.WriteString(word(was[0].v) + " ")
+		return was[0].v, ""
+	case !alike || !text:
+		return nil, "differed, and no input says it"
+	}
+	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
+	return join(was[0].cut, func(path string) string { return word(m.say(path)) }), ""
+}
+
+// say marks a value, and those that differed like it, as said by a call, and returns what stands for it.
+func (m *match) say(path string) any {
+	of := m.values[slices.IndexFunc(m.values, func(v *value) bool { return v.path == path })]
+	for _, v := range m.values {
+		v.said = v.said || slices.Equal(v.was, of.was)
+	}
+	return of.now
+}
+
+// wrong returns why the deliveries do not speak for the values at hand, or what the plan keeps of others.
+func (m *match) wrong(all []*delivery) string {
+	for i, v := range m.values {
+		if why := v.formed(each(all, func(d *delivery) any { return d.in[i].v })); why != "" {
+			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
+		}
+	}
+	for i, v := range m.values { // last: of many values these are very many
+		for _, w := range m.values[:i] {
+			if v.constant() && w.constant() {
+				continue // they are what they were
+			}
+			if r := relation(v.was[0], w.was[0]); r == relation(v.was[1], w.was[1]) && r != relation(v.now, w.now) {
+				return fmt.Sprintf("%s and %s were otherwise related", w.path, v.path)
+			}
+		}
+	}
+	return m.left()
+}
+
+// left returns which part of a former value stands in the plan: the whole of one, also inside a word if it
+// has three letters, or a word or number that both had. What only one of them had is not there because of it,
+// since the other delivery has it too.
+func (m *match) left() string {
+	rest := m.rest.String()
+	words, lower := extract.Words(rest), strings.ToLower(rest)
+	for _, v := range m.values {
+		if v.constant() {
+			continue
+		}
+		both, now := extract.Words(word(v.was[1])), extract.Words(word(v.now))
+		for p := range extract.Words(word(v.was[0])) {
+			if words[p] && both[p] && !now[p] {
+				return "the plan keeps a part of the former values of " + v.path
+			}
+		}
+		for _, w := range v.was {
+			was := word(w)
+			inside := utf8.RuneCountInString(was) >= 3 && strings.Contains(lower, strings.ToLower(was))
+			if was != word(v.now) && (inside || holds(rest, was)) {
+				return "the plan keeps a former value of " + v.path
+			}
+		}
+	}
+	return ""
+}
+
+// formed returns why the value at hand is not of the form that both former ones have, or "".
+func (v *value) formed(former []any) string {
+	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
+	lead := func(v any) any { return json.Number(digits.FindString(word(v))) } // it says most: a year, an amount
+	other := func(w any) bool { return plain(w) != plain(v.now) }
+	isWord := strings.Contains(v.path, "{")
+	if isWord { // what was said in a third delivery may mean what was done there
+		former = v.was
+	}
+	switch {
+	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
+	case !v.said:
+		return "which no call says, and may be a condition"
+	case isWord && !near(lead(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), lead)):
+		return "which is new in more than its digits, or far from what was delivered"
+	case typeOf(v.now) == "number" && !near(v.now, former):
+		return "far from what was delivered"
+	case typeOf(v.now) == "string" && !v.built(word(v.now), former):
+		return "which has another form than before"
+	}
+	return ""
+}
+
+var digits, number = regexp.MustCompile(`\pN+`), regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
+
+// near accepts a number from two thirds of the smallest of the former ones to one and a half of the largest.
+func near(now any, former []any) bool {
+	f, ok := float(now)
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, was := range former {
+		g, ok2 := float(was)
+		low, high, ok = min(low, g), max(high, g), ok && ok2
+	}
+	return ok && (low <= f && f <= high || 2*f <= 3*high && 3*f >= 2*low)
+}
+
+// built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a
+// path that neither had as often, or had at that end; a single sign that names are made of ("d.oneil",
+// "lena-k", "a_b") is none. It begins and ends with what both begin and end with, has as many digits in each
+// place where all are built alike, and is hardly longer than any before: a list or another target would be.
+func (v *value) built(s string, former []any) bool {
+	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
+	alike := kinds(x) == kinds(now) && kinds(y) == kinds(now)
+	for i, r := range now {
+		often := func(in []string) int {
+			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
+		}
+		kind := class(first(r))
+		strange := kind == sign && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
+		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
+		if strange || kind == digit && alike && !sized() {
+			return false
+		}
+	}
+	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
+	begins := common(x, now) >= common(x, y)
+	for _, r := range [][]string{x, y, now} {
+		slices.Reverse(r)
+	}
+	return begins && common(x, now) >= common(x, y) && slices.ContainsFunc(former, short)
+}
+
+// kinds is how a string is built: its signs, and where it has letters and digits.
+func kinds(runs []string) string {
+	var b strings.Builder
+	for _, r := range runs {
+		b.WriteString([]string{r, "a", "9"}[class(first(r))] + "\x00")
+	}
+	return b.String()
+}
+
+// common counts the runs with which both begin. Digits are alike.
+func common(a, b []string) (n int) {
+	for n < min(len(a), len(b)) && (a[n] == b[n] || class(first(a[n])) == digit && class(first(b[n])) == digit) {
+		n++
+	}
+	return n
+}
+
+// relation says how two values relate: equal or not, and the order of numbers and of strings with digits that
+// are built alike.
+func relation(v, w any) string {
+	x, y := word(v), word(w)
+	f, number := float(v)
+	g, number2 := float(w)
+	switch {
+	case x == y:
+		return "equal"
+	case number && number2:
+		return fmt.Sprint(f < g)
+	case holds(x, y) || holds(y, x):
+		return "inside"
+	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsNumber) && kinds(runs(x)) == kinds(runs(y)):
+		return fmt.Sprint(x < y)
+	}
+	return "other"
+}
+
+func float(v any) (float64, bool) {
+	n, _ := v.(json.Number)
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// maxValues is how many inputs a case with a plan has at most, since each value is compared with each.
+const maxValues = 128
+
+// shape is a case made ready to be compared.
+type shape struct {
+	in       []leaf // the values of the inputs, by path
+	template string // the text with {path} for each of them
+	folded   string // the template without what makes no difference
+	key      string // equal for cases that a plan may serve alike
+	exact    string // equal for cases of a key with equal inputs
+}
+
+// leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
+type leaf struct {
+	path string
+	v    any // nil, bool, json.Number, string, empty
+}
+
+// empty is an "object" or a "list" without values.
+type empty string
+
+// shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and
+// types. Of a case that cannot be read the shape is empty.
+func shapeOf(c *Case) (*shape, error) {
+	v, err := schema.Read(c.Inputs)
+	if err != nil {
+		return &shape{}, fmt.Errorf("inputs: %w", err)
+	}
+	if _, ok := v.(map[string]any); !ok && v != nil {
+		return &shape{}, errors.New("inputs: no JSON object")
+	}
+	raw := encode(v)
+	if v != nil && tokens(c.Inputs) != tokens(raw) {
+		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
+	}
+	s := &shape{in: leaves(v)}
+	if len(s.in) > maxValues {
+		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
+	}
+	if slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }) {
+		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
+	}
+	s.template = join(split(c.Text, s.in), brace)
+	s.folded = fold(s.template)
+	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths()})))
+	s.exact = digest(s.key + string(raw))
+	return s, nil
+}
+
+// paths are those of the values of the inputs, with their types; an empty list where there are none.
+func (s *shape) paths() []string {
+	return each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
+}
+
+// worded returns the inputs of a case with the words of its text, as if the host had put these there, too,
+// and what else cases must have in common. Words are what is between spaces, without the signs at the ends.
+func worded(s string, in []leaf) (all []leaf, rest string) {
+	all = slices.Clip(in)
+	for _, p := range split(fold(s), in) {
+		s = p.text
+		for _, w := range strings.FieldsFunc(s, parts) {
+			w = strings.TrimFunc(w, func(r rune) bool { return class(r) == sign })
+			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
+				v := any(w)
+				if number.MatchString(w) { // not "20.000", which may be many
+					v = json.Number(w)
+				}
+				all = append(all, leaf{fmt.Sprintf("word {%d}", len(all)-len(in)+1), v})
+				rest, s = rest+before+"\x00"+typeOf(v), after
+			}
+		}
+		rest += s + "{" + p.of + "}"
+	}
+	return all, rest
+}
+
+// parts reports whether a rune is between words: a space, or a letter of a script without them.
+func parts(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spaceless...) }
+
+// digest is the short form of a text in keys and comparisons.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
+}
+
+// fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital
+// of a plain first word.
+func fold(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	for _, stop := range []string{".", "。", "।"} {
+		t, ends := strings.CutSuffix(s, stop)
+		if ends && (class(last(t)) != sign || last(t) == '}') {
+			s = t
+		}
+	}
+	if head, _, _ := strings.Cut(s, " "); plainWord.MatchString(head) {
+		s = strings.ToLower(head) + s[len(head):]
+	}
+	return s
+}
+
+var plainWord = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
+
+// stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
+func stands(s string, i int, w string) bool {
+	if w == "" || !strings.HasPrefix(s[i:], w) {
+		return false
+	}
+	return !joined(last(s[:i]), first(w)) && !joined(last(w), first(s[i+len(w):]))
+}
+
+// holds reports whether w stands somewhere in s as a whole token.
+func holds(s, w string) bool {
+	for i := 0; w != "" && i < len(s); i++ {
+		k := strings.Index(s[i:], w)
+		if k < 0 {
+			return false
+		}
+		if i += k; stands(s, i, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// joined reports whether two runes side by side are of one word or number. Scripts without spaces have no
+// ends of words to see.
+func joined(r, s rune) bool {
+	return class(r) != sign && class(s) != sign &&
+		!unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
+}
+
+// The classes of runes.
+const (
+	sign = iota
+	letter
+	digit
+)
+
+func class(r rune) int {
+	switch {
+	case unicode.IsNumber(r):
+		return digit
+	case unicode.IsLetter(r), unicode.IsMark(r):
+		return letter
+	}
+	return sign
+}
+
+// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
+// end is another than one inside.
+func runs(s string) (out []string) {
+	s = "\x02" + s + "\x03"
+	at, was := 0, sign
+	for i, r := range s {
+		if k := class(r); k != was {
+			out = append(out, s[at:i])
+			at, was = i, k
+		}
+	}
+	return append(out, s[at:])
+}
+
+// leaves are the values of a JSON document in the order of their paths.
+func leaves(v any) (out []leaf) {
+	schema.Rewrite("", v, func(path string, v any) any {
+		switch v.(type) {
+		case map[string]any:
+			v = empty("object")
+		case []any:
+			v = empty("list")
+		}
+		if path != "" || v != nil && v != empty("object") {
+			out = append(out, leaf{path, v})
+		}
+		return nil
+	})
+	return out
+}
+
+// tokens counts the names, values and delimiters of JSON.
+func tokens(raw []byte) (n int) {
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; n++ {
+		if _, err := d.Token(); err != nil {
+			return n
+		}
+	}
+}
+
+// encode writes what schema.Read has read, without escapes of HTML.
+func encode(v any) json.RawMessage {
+	if v == nil {
+		return nil
+	}
+	raw, _ := schema.Marshal(v) // nil at an error
+	return raw
+}
+
+// typeOf names the type of a value.
+func typeOf(v any) string {
+	if e, ok := v.(empty); ok {
+		return string(e)
+	}
+	return cmp.Or(reason.TypeOf(v), "null")
+}
+
+// word is a string or number as it stands in a text, or "".
+func word(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case json.Number:
+		return v.String()
+	}
+	return ""
+}
+
+// said are the words of values.
+func said(in []leaf) []string { return each(in, func(l leaf) string { return word(l.v) }) }
+
+// show is a value in a sentence: quoted, and cut.
+func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
+
+// head is a text cut to a number of bytes, with a sign that it was.
+func head(s string, most int) string {
+	return fence.Clip(strings.ToValidUTF8(s, "\uFFFD"), most-len("…"))
+}
+
+func first(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+func last(s string) rune {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return r
+}
