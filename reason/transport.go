@@ -24,11 +24,12 @@ type transport struct{ base http.RoundTripper }
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
-	if err != nil && (r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https") {
-		return nil, &Error{Class: Permanent, Err: err} // a wrong address is no outage, which would be waited for
-	}
-	if err != nil {
-		return nil, err // Classify knows those of a network
+	if err != nil { // by adapters it is told without the address, which may have a key in it
+		class := Unavailable
+		if r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+			class = Permanent // a wrong address is no outage, which would be waited for
+		}
+		return nil, &Error{Class: class, Err: err}
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is no media type is no web page
 	switch {

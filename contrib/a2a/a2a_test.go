@@ -83,6 +83,9 @@ func dial(t *testing.T, url string) act.Worker {
 }
 
 func TestWorkerOfACard(t *testing.T) {
+	_, err := a2a.Dial(t.Context(), "http://me:hidden1@127.0.0.1:1/?key=hidden2", nil)
+	require.ErrorContains(t, err, "connection refused")
+	require.NotContains(t, err.Error(), "hidden")
 	remote, err := a2a.Dial(t.Context(), serve(t, open(t, arc.Host{})), nil)
 	require.NoError(t, err)
 	w := remote.Worker()

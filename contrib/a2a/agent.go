@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -45,17 +46,20 @@ type Agent struct {
 }
 
 // Dial reads the card of the agent at a URL. A nil client is http.DefaultClient.
-func Dial(ctx context.Context, url string, client *http.Client) (*Agent, error) {
+func Dial(ctx context.Context, address string, client *http.Client) (*Agent, error) {
 	client = cmp.Or(client, http.DefaultClient)
-	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+	card, err := agentcard.NewResolver(client).Resolve(ctx, address)
+	if at, ok := errors.AsType[*url.Error](err); ok {
+		err = at.Err // without the address, which may have a key in it
+	}
 	if err != nil {
-		return nil, fmt.Errorf("a2a: card of %s: %w", url, err)
+		return nil, fmt.Errorf("a2a: the card: %w", err)
 	}
 	config := a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}
 	transport := a2aclient.WithJSONRPCTransport(client)
 	c, err := a2aclient.NewFromCard(ctx, card, transport, a2aclient.WithConfig(config))
 	if err != nil {
-		return nil, fmt.Errorf("a2a: %s: %w", url, err)
+		return nil, fmt.Errorf("a2a: %w", err)
 	}
 	return &Agent{card, c}, nil
 }

@@ -69,18 +69,18 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+"/v1/messages", bytes.NewReader(body))
 	if err != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: err}
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the URL of the options is none")}
 	}
 	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("X-Api-Key", m.o.Key)
 	post.Header.Set("Anthropic-Version", "2023-06-01")
 	resp, err := m.client.Do(post)
 	if e, ok := errors.AsType[*reason.Error](err); ok { // it says what a person has to change
-		switch e.Status {
+		switch err = e; e.Status {
 		case http.StatusUnauthorized, http.StatusForbidden:
 			e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
 		case http.StatusNotFound:
-			e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s)", e.Err, m.name, post.URL.Scheme, post.URL.Host)
 		}
 	}
 	if err != nil {
@@ -89,11 +89,7 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	defer resp.Body.Close()
 	a := &answer{onText: r.OnText}
 	if r.OnText == nil {
-		data, err := io.ReadAll(resp.Body)
-		if err == nil {
-			err = json.Unmarshal(data, a)
-		}
-		if err != nil {
+		if err := json.NewDecoder(resp.Body).Decode(a); err != nil {
 			return nil, a.malformed(err)
 		}
 	} else if err := a.stream(resp.Body); err != nil {
@@ -350,7 +346,7 @@ func (u *usage) used() *reason.Usage {
 var stops = map[string]string{
 	"end_turn": reason.StopEnd, "stop_sequence": reason.StopEnd, "tool_use": reason.StopTools,
 	"refusal": reason.StopFilter, "max_tokens": reason.StopLength,
-	"model_context_window_exceeded": reason.StopLength,
+	"model_context_window_exceeded": reason.StopLength, "pause_turn": reason.StopLength,
 }
 
 // response is the answer when all has come.
@@ -381,9 +377,7 @@ func (a *answer) response() (*reason.Response, error) {
 	}
 	out.Text = text.String()
 	if signed {
-		var err error
-		out.Opaque, err = json.Marshal(a.Content)
-		return out, err
+		out.Opaque, _ = json.Marshal(a.Content) // it came as JSON
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"reflect"
 	"regexp"
@@ -90,9 +91,9 @@ func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 }
 
 // Dial returns a Client of the server at a URL of streamable HTTP.
-func Dial(url string, o *ClientOptions) *Client {
+func Dial(address string, o *ClientOptions) *Client {
 	return newClient(o, func(c *Client) sdk.Transport {
-		return &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: c.o.HTTP, DisableStandaloneSSE: true}
+		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: c.o.HTTP, DisableStandaloneSSE: true}
 	})
 }
 
@@ -199,7 +200,7 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 	if v, err = f(calling, s); err == nil {
 		return v, nil
 	}
-	said := errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
+	said := spoken(err)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && (e.Code < -32005 || e.Code > -32003) { // not the SDK's
 		return v, said
 	}
@@ -217,9 +218,17 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 	return v, outage(err)
 }
 
+// spoken is an error in words, without the address of the server, which may have a key in it.
+func spoken(err error) error {
+	if at, ok := errors.AsType[*url.Error](err); ok {
+		err = at.Err
+	}
+	return errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
+}
+
 // outage returns an error of a connection.
 func outage(err error) error {
-	err = errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
+	err = spoken(err)
 	if e := reason.Classify(err); e != nil && e.Class != "" {
 		return e
 	}
@@ -353,10 +362,8 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	switch {
 	case r.NeedsInput():
 		return nil, errors.New("the tool asks for input, which nobody here can give: " + fence.Text(text))
-	case r.IsError && text == "":
-		return nil, errors.New("the tool failed, and gives no reason")
 	case r.IsError:
-		return nil, errors.New(fence.Text(text))
+		return nil, errors.New(cmp.Or(fence.Text(text), "the tool failed, and gives no reason"))
 	}
 	if t := strings.TrimSpace(text); r.StructuredContent != nil || t != "" && strings.Contains("{[", t[:1]) {
 		if v, err := schema.Read(json.RawMessage(t)); err == nil {

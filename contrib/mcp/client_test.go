@@ -321,6 +321,15 @@ func TestServerThatDies(t *testing.T) {
 	require.ErrorContains(t, err, "closed")
 }
 
+// What goes wrong with a server is told without its address: of many the key is in the query.
+func TestAddressWithAKey(t *testing.T) {
+	c := Dial("http://me:hidden1@127.0.0.1:1/mcp?exaApiKey=hidden2", nil)
+	defer c.Close()
+	_, err := c.Tools(t.Context())
+	require.ErrorContains(t, err, "connection refused")
+	require.NotContains(t, err.Error(), "hidden")
+}
+
 func TestProgramThatStays(t *testing.T) {
 	c := child(t, "stays")
 	_, err := c.Tools(t.Context())

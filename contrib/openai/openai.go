@@ -69,14 +69,11 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	a := &answer{onText: r.OnText}
 	in := bufio.NewReader(resp.Body)
 	// An endpoint that cannot stream, or not with tools, answers with the one object all the same.
-	first, err := in.Peek(1)
-	if r.OnText != nil && (err != nil || first[0] != '{') {
+	var data []byte
+	if first, none := in.Peek(1); r.OnText != nil && (none != nil || first[0] != '{') {
 		err = a.stream(in)
-	} else {
-		var data []byte
-		if data, err = io.ReadAll(in); err == nil {
-			err = a.add(data)
-		}
+	} else if data, err = io.ReadAll(in); err == nil {
+		err = a.add(data)
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +89,7 @@ func (m *Model) post(ctx context.Context, path string, body object) (*http.Respo
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+path, bytes.NewReader(raw))
 	if err != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: err}
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the URL of the options is none")}
 	}
 	post.Header.Set("Content-Type", "application/json")
 	if m.o.Key != "" {
@@ -104,7 +101,7 @@ func (m *Model) post(ctx context.Context, path string, body object) (*http.Respo
 		case http.StatusUnauthorized, http.StatusForbidden:
 			e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
 		case http.StatusNotFound:
-			e.Err = fmt.Errorf("%w (the model is %q at %s)", e.Err, m.name, m.o.URL)
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s)", e.Err, m.name, post.URL.Scheme, post.URL.Host)
 		}
 	}
 	return resp, err
@@ -365,7 +362,7 @@ func content(raw json.RawMessage) (string, error) {
 
 var stops = map[string]string{
 	"stop": reason.StopEnd, "tool_calls": reason.StopTools, "function_call": reason.StopTools,
-	"length": reason.StopLength, "content_filter": reason.StopFilter,
+	"length": reason.StopLength, "error": reason.StopLength, "content_filter": reason.StopFilter,
 }
 
 // response is the answer when all has come.
@@ -398,9 +395,7 @@ func (a *answer) response() (*reason.Response, error) {
 		extra = extra || len(c.extra) > 0
 	}
 	if extra || len(kept.Message) > 0 {
-		var err error
-		out.Opaque, err = json.Marshal(kept)
-		return out, err
+		out.Opaque, _ = json.Marshal(kept) // it came as JSON
 	}
 	return out, nil
 }
