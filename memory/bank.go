@@ -142,9 +142,8 @@ func (s Space) table() *table {
 // committed, and a follower with what another process has. Only one goroutine applies at a time: the one that
 // opens, then the one that leads the Group.
 func (b *Bank) apply(e store.Entry) error {
-	scope, kind, id, ok := store.ParseKey(e.Key)
+	scope, kind, id, _ := store.ParseKey(e.Key) // a key of another form has no kind
 	switch {
-	case !ok:
 	case kind == recordKind && e.Deleted:
 		if t := b.In(scope).table(); t != nil {
 			t.remove(ID(id), e.Rev)

@@ -250,7 +250,7 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	q, _ := vectors.Ask(a.vector) // which was checked
 	n := max(nearest, nearestPerK*a.k)
 	near := vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) })
-	rows := map[uint32]bool{} // of the nearest
+	first, rows := len(fs), map[uint32]bool{} // rows of the nearest
 	for _, m := range near {
 		rows[m.Row] = true
 	}
@@ -278,11 +278,8 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 			fs = append(fs, found{t: t, r: t.rows[m.Row], cosine: m.Cosine})
 		}
 	}
-	for i := range fs {
+	for i := first; i < len(fs); i++ {
 		f := &fs[i]
-		if f.t != t {
-			continue
-		}
 		x := oddsRoot(f.lexical) + vectorWeight*max(0, f.cosine-leastCosine)/(1-leastCosine)
 		f.ratio, f.Relevance = x, said*max(f.lexical, x*x*x/(1+x*x*x))
 		if a.Text == "" {

@@ -265,6 +265,7 @@ func (t *table) due(s string) (out []*record) {
 	return out
 }
 
+// maxSteps bounds how far standing goes. Who supersedes whom is said by hosts, and may be a circle.
 const maxSteps = 32
 
 // standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says

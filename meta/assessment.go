@@ -35,8 +35,8 @@ type Assessment struct {
 	again, other odd // of another try of the approach, and of the first one of another approach
 }
 
-// assess makes the assessment: see [Sessions.Assess]. Each rule can only raise the step and adds its evidence,
-// so their order matters for the words alone.
+// assess makes the assessment: see [Sessions.Assess]. Each rule can only raise the step and add its evidence,
+// so that their order matters for the words alone.
 func assess(s *session, o *odds, t Try, spent float64, approaches []string) Assessment {
 	a := Assessment{Step: KeepGoing}
 	if n := len(s.Recent); n > 0 {

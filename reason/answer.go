@@ -73,9 +73,7 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 	if err := s.Check(raw); err != nil {
 		return v, err
 	}
-	if raw, err = schema.Canonical(raw); err != nil { // what is checked is what is decoded: of a member the last
-		return v, err
-	}
+	raw, _ = schema.Canonical(raw) // Check has read it. What is checked is what is decoded: of a member the last
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return v, err
 	}
@@ -128,8 +126,9 @@ func Object(text string) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// thoughts takes the thoughts off the front of an answer, as it comes in pieces. A thought is a leading block
-// <x>…</x>, [X]…[/X] or ◁x▷…◁/x▷, with blocks of its name nested in it; several may follow one another.
+// thoughts takes the thoughts off the front of an answer, as it comes in pieces: what may yet be a tag is
+// held back, and nothing else, so that a stream stays one. A thought is a leading block <x>…</x>, [X]…[/X] or
+// ◁x▷…◁/x▷, with blocks of its name nested in it; several may follow one another.
 type thoughts struct {
 	buf   string // not decided yet
 	name  string // of the block that is open, as its brackets and name, in lower case; "" between blocks

@@ -92,7 +92,9 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		}
 		values[k] = v
 	}
-	var swap []string // alone a value has its own type, in a text it is one
+	// The calls are filled as JSON text, in one pass, so that no value is looked into for another parameter: a
+	// string that is {name} and nothing else becomes the value in its own type, {name} in a longer one its text.
+	var swap []string
 	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
 		v, ok := values[p]
 		whole, err := schema.Marshal(v)

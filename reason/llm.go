@@ -186,8 +186,8 @@ const formOfTasks = `{"type":["array","null"],"items":{"type":"object","addition
 	"required":["objective"],"properties":{"objective":{"type":"string"},"delta":TEXT,"verify":TEXT,
 	"skill":SKILL,"worker":WORKER,"inputs":OBJECT}}}`
 
-// decisionSchema is the form of an answer to b. It lists the workers, skills and suggestions that there are, so
-// that a provider that holds its model to a schema has no way to name another.
+// decisionSchema is the form of an answer to b. It lists the workers, skills and suggestions that there are:
+// a model that its provider holds to a schema has no way to name another.
 func decisionSchema(b *Brief) json.RawMessage {
 	var skills, workers, uses []string
 	for _, w := range b.Workers {
@@ -205,10 +205,7 @@ func decisionSchema(b *Brief) json.RawMessage {
 				enum = append(enum, n)
 			}
 		}
-		raw, err := schema.Marshal(map[string]any{"enum": enum})
-		if err != nil {
-			return text // names that are no text cannot be held to
-		}
+		raw, _ := schema.Marshal(map[string]any{"enum": enum}) // strings always can be
 		return string(raw)
 	}
 	skill, worker := oneOf(skills), oneOf(workers)

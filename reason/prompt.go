@@ -203,7 +203,7 @@ func (p *prompt) workers() string {
 }
 
 // render returns the prompt within a budget of tokens. What is never left out is taken off first; then items
-// come in until one does not fit, and none behind that: a short one that is worth less must not take its place.
+// come in until one does not fit, and none behind it: a short one that is worth less must not take its place.
 func (p *prompt) render(tokens int) (string, error) {
 	var all []string
 	size := map[*section]int{} // of what stands around the items
