@@ -65,8 +65,8 @@ type Options struct {
 	Seed uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 
-// check returns the case with its defaults and nothing that is known of it, or why it cannot be used.
-func (l *Layer) check(c Case) (Case, error) {
+// prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
+func (l *Layer) prepare(c Case) (Case, error) {
 	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
 	if c.ID == "" {
 		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
@@ -202,7 +202,7 @@ func (l *Layer) Close() error { return l.close() }
 
 // Before returns what is known about a case. After an error the Advice is empty and usable: a host may go on.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
-	c, err := l.check(c)
+	c, err := l.prepare(c)
 	if err != nil {
 		return Advice{}, err
 	}
@@ -331,7 +331,7 @@ func (a *Advice) suggest(s reason.Suggestion, differs string) {
 
 // Why is Advice.Why of the case, as if it were neither Fresh nor held out.
 func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
-	c, err := l.check(c)
+	c, err := l.prepare(c)
 	a := Advice{Case: c}
 	if err == nil {
 		err = l.advise(ctx, &a)
@@ -506,7 +506,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 			w := all.warning(o)
 			if scopes[w] == 1 {
 				// By words, and by single letters of scripts without spaces, as extract.Tell does.
-				for _, word := range append(strings.FieldsFunc(w.Said, parts), strings.Split(w.Said, "")...) {
+				for _, word := range append(strings.FieldsFunc(w.Said, isGap), strings.Split(w.Said, "")...) {
 					if !holds(o.Said, word) {
 						w.Own = append(slices.Clip(w.Own), word)
 					}

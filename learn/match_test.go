@@ -39,7 +39,7 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 	if k[s.key] == nil {
 		k[s.key] = &record{}
 	}
-	n := len(k[s.key].of(planID(calls)).Deliveries)
+	n := len(k[s.key].ensure(planID(calls)).Deliveries)
 	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint("\x00", len(k), n), At: time.Unix(1, int64(n)), Text: c.Text, Inputs: c.Inputs, Calls: calls})
 }
 

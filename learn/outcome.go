@@ -101,7 +101,7 @@ func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned
 
 // Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
 func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
-	c, err := l.check(a.Case)
+	c, err := l.prepare(a.Case)
 	if err = cmp.Or(err, o.Verdict.check()); err != nil {
 		return Learned{}, err
 	}
@@ -205,7 +205,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
 		return nil // it has no plan, or nobody could tell
 	}
-	id, of, delivered := planID(o.Plan.Calls), above(c), o.Verdict == Delivered
+	id, of, delivered := planID(o.Plan.Calls), adviceID(c), o.Verdict == Delivered
 	learns, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && !g.Judged.IsZero()
 	change := func(scope memory.Scope, key string, f func(*record)) error {
 		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
@@ -263,8 +263,8 @@ func (r *record) share(scope memory.Scope) {
 	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
 }
 
-// above names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
-func above(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
+// adviceID names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
+func adviceID(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 
 // measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it
 // back. Without a holdout nothing is counted: the two would not be alike.
@@ -295,7 +295,7 @@ var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.
 // credit says what became of the memories that were shown, and of the worker.
 func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
-	f := memory.Feedback{Key: digest(above(c)), Situation: c.Situation, Shown: g.Shown}
+	f := memory.Feedback{Key: digest(adviceID(c)), Situation: c.Situation, Shown: g.Shown}
 	if o.Verdict == Delivered {
 		f.Utilized = o.Utilized
 	}

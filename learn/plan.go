@@ -67,7 +67,7 @@ type plan struct {
 
 // delivery is a case that was delivered, as it was, and the calls that did it.
 type delivery struct {
-	ID      string // of the Advice, see above
+	ID      string // see adviceID
 	At      time.Time
 	Wrong   bool // a person has said so at that time: it counts no more, as all before it, and has nothing else
 	Text    string
@@ -76,17 +76,17 @@ type delivery struct {
 	Applied []applied // the memories that its deliberation applied
 	Rules   []string  // digests of the rules that it knew
 
-	ready bool     // what follows is made
-	in    []leaf   // the inputs of the case
-	words []leaf   // and the words of its text, see worded
-	rest  string   // what its text has beside them
-	trees []any    // the inputs of the calls
-	made  [][]made // their values
-	scope memory.Scope
+	ready   bool       // what follows is made
+	in      []leaf     // the inputs of the case
+	words   []leaf     // and the words of its text, see worded
+	rest    string     // what its text has beside them
+	trees   []any      // the inputs of the calls
+	outputs [][]output // their values
+	scope   memory.Scope
 }
 
-// made is a value of a call, and what inputs say in it.
-type made struct {
+// output is a value of a call, and what inputs say in it.
+type output struct {
 	leaf
 	cut []piece
 }
@@ -108,20 +108,20 @@ func (r *record) read() *record {
 			scope, _, _ := strings.Cut(d.ID, "\x00")
 			v, _ := schema.Read(d.Inputs)
 			d.ready, d.scope = true, memory.Scope(scope)
-			d.find(leaves(v))
+			d.readCalls(leaves(v))
 			d.words, d.rest = worded(d.Text, d.in)
 		}
 	}
 	return r
 }
 
-// find looks for values of the case in the calls of a delivery.
-func (d *delivery) find(in []leaf) {
-	d.in, d.trees, d.made = in, nil, nil
+// readCalls looks for values of the case in the calls of a delivery.
+func (d *delivery) readCalls(in []leaf) {
+	d.in, d.trees, d.outputs = in, nil, nil
 	for _, call := range d.Calls {
 		tree, _ := schema.Read(call.Inputs)
 		d.trees = append(d.trees, tree)
-		d.made = append(d.made, each(leaves(tree), func(l leaf) made { return made{l, split(word(l.v), in)} }))
+		d.outputs = append(d.outputs, each(leaves(tree), func(l leaf) output { return output{l, split(word(l.v), in)} }))
 	}
 }
 
@@ -138,7 +138,7 @@ func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 	return slices.DeleteFunc(r.Plans, func(p *plan) bool {
 		p.Deliveries = copies(slices.DeleteFunc(p.Deliveries, func(d *delivery) bool { return !same(d) }))
 		for _, d := range p.Deliveries {
-			d.find(d.words)
+			d.readCalls(d.words)
 		}
 		return p.why != "" || p.Edit != nil || len(p.Deliveries) == 0
 	}), &shape{in: in}
@@ -172,8 +172,8 @@ func (r *record) plan(id string) *plan {
 	return nil
 }
 
-// of returns a plan, a new one where there is none.
-func (r *record) of(id string) *plan {
+// ensure returns a plan, a new one where there is none.
+func (r *record) ensure(id string) *plan {
 	if r.plan(id) == nil {
 		r.Plans = append(r.Plans, &plan{ID: id, Until: r.Until})
 	}
@@ -183,7 +183,7 @@ func (r *record) of(id string) *plan {
 // add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has
 // edited or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
 func (r *record) add(id string, d *delivery) {
-	p := r.of(id)
+	p := r.ensure(id)
 	p.Deliveries = append(p.Deliveries, d)
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
 	for ; len(p.Deliveries) > maxDeliveries; p.Deliveries = p.Deliveries[1:] {
@@ -216,8 +216,8 @@ func (r *record) count(id string, v Verdict, by int) (counted Verdict) {
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
 func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Delivered+p.Failed+2) }
 
-// at returns the record at a key, read once for each of its revisions. It must not be changed.
-func (l *Layer) at(ctx context.Context, in codec.Reader, key string) (*record, error) {
+// load returns the record at a key, read once for each of its revisions. It must not be changed.
+func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record, error) {
 	e, err := in.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return &record{}, nil
@@ -240,7 +240,7 @@ func (l *Layer) at(ctx context.Context, in codec.Reader, key string) (*record, e
 
 // edit changes the record at a key, unless f says that it has not. Slices in it f clones: others read them.
 func (l *Layer) edit(ctx context.Context, b *store.Batch, key string, f func(*record) (bool, error)) error {
-	was, err := l.at(ctx, b, key)
+	was, err := l.load(ctx, b, key)
 	if err != nil {
 		return err
 	}
@@ -268,13 +268,13 @@ func each[T, U any](of []T, f func(T) U) []U {
 // that came to it, which the record of its Lessons names.
 func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*record, up *record, _ error) {
 	st := l.group.Store()
-	up, err := l.at(ctx, st, c.Lessons.Key(kind, id))
+	up, err := l.load(ctx, st, c.Lessons.Key(kind, id))
 	if err != nil {
 		return nil, up, err
 	}
 	others := slices.DeleteFunc(slices.Clone(up.Scopes), func(s memory.Scope) bool { return s == c.Scope })
 	for _, scope := range append([]memory.Scope{c.Scope}, others...) {
-		r, err := l.at(ctx, st, scope.Key(kind, id))
+		r, err := l.load(ctx, st, scope.Key(kind, id))
 		if err != nil {
 			return nil, up, err
 		}
@@ -290,7 +290,7 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*reco
 		return nil, err
 	}
 	if key == s.key && len(s.in) > 0 {
-		exact, no := l.at(ctx, l.group.Store(), c.Scope.Key(planKind, s.exact))
+		exact, no := l.load(ctx, l.group.Store(), c.Scope.Key(planKind, s.exact))
 		from, err = append(from, exact), no
 	}
 	out := merge(c.Scope, from, up)
@@ -323,7 +323,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	all.Plans = nil
 	for _, r := range from {
 		for _, p := range r.Plans {
-			m := all.of(p.ID)
+			m := all.ensure(p.ID)
 			m.why, m.Delivered, m.Failed = cmp.Or(m.why, p.why), m.Delivered+p.Delivered, m.Failed+p.Failed
 			at, why := until(p.ID, r, own, up)
 			for _, d := range p.Deliveries {
@@ -337,7 +337,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	}
 	for _, p := range slices.Concat(own.Plans, up.Plans) {
 		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
-			all.of(p.ID).Edit = p.Edit
+			all.ensure(p.ID).Edit = p.Edit
 		}
 	}
 	all.Plans = slices.DeleteFunc(all.Plans, func(p *plan) bool {
@@ -387,7 +387,7 @@ func (p *plan) fire(
 			if a.scope == b.scope && a.scope != scope {
 				continue // it is that scope's own
 			}
-			got, no := fire(a, b, now, p.Deliveries, calls)
+			got, no := agree(a, b, now, p.Deliveries, calls)
 			for _, o := range all {
 				if n := o.common(a, b); no == "" && o.ID != p.ID && n > 0 && n > p.common(a, b)-2 {
 					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
@@ -422,7 +422,7 @@ func (p *plan) refuted(a, b *delivery) bool {
 		if d == a || d == b || d.scope != a.scope && d.scope != b.scope {
 			return false
 		}
-		calls, why := fire(a, b, &shape{in: d.in}, p.Deliveries, d.Calls)
+		calls, why := agree(a, b, &shape{in: d.in}, p.Deliveries, d.Calls)
 		return why == "" && !slices.EqualFunc(calls, d.trees, func(c reason.PlanCall, tree any) bool {
 			return string(c.Inputs) == string(encode(tree))
 		})
@@ -573,7 +573,7 @@ func (l *Layer) Edit(
 	}
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
-			p := r.of(of) // also where others delivered it: their deliveries stay where they are
+			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
 			changed, p.Retired = p.Retired != retired, retired
 			if !retired && calls != nil && !samePlan(p.Edit, calls) {
 				p.Edit, p.Until, changed = calls, l.now(), true
@@ -653,9 +653,9 @@ func newMatch(of []*delivery, now *shape) *match {
 
 var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
 
-// fire returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
+// agree returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
 // plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
-func fire(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall) ([]reason.PlanCall, string) {
+func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall) ([]reason.PlanCall, string) {
 	m := newMatch([]*delivery{a, b}, now)
 	for _, v := range m.values {
 		if v.constant() && v.now != v.was[0] {
@@ -678,9 +678,9 @@ func fire(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall) 
 			calls[i].ResultDigest = a.Calls[i].ResultDigest
 		}
 		// The words of tasks go along only where all that they say is bound.
-		text := func(d *delivery) made { return made{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
-		out, no := m.bind("", []made{text(a), text(b)})
-		if text, _ := out.(string); no == "" && m.left() == "" {
+		text := func(d *delivery) output { return output{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
+		out, no := m.bind("", []output{text(a), text(b)})
+		if text, _ := out.(string); no == "" && m.leftover() == "" {
 			calls[i].Text = text
 		}
 	}
@@ -697,10 +697,10 @@ func (m *match) calls(
 		n := 0
 		m.rest.WriteString(call.Name + " ")
 		inputs := schema.Rewrite("", last.trees[i], func(path string, v any) any {
-			if n == len(last.made[i]) {
+			if n == len(last.outputs[i]) {
 				return v // nothing, or an empty object
 			}
-			was := each(m.of, func(d *delivery) made { return d.made[i][n] })
+			was := each(m.of, func(d *delivery) output { return d.outputs[i][n] })
 			n++
 			m.rest.WriteString(path + " ")
 			before := m.rest.Len()
@@ -722,7 +722,7 @@ func (m *match) calls(
 
 // bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a
 // text in which all have the same inputs in the same places.
-func (m *match) bind(path string, was []made) (out any, why string) {
+func (m *match) bind(path string, was []output) (out any, why string) {
 	same, alike, text := true, true, word(was[0].v) != ""
 	for _, w := range was {
 		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
@@ -730,8 +730,8 @@ func (m *match) bind(path string, was []made) (out any, why string) {
 	for _, v := range m.values {
 		// What is shown says true, false or null by an input of its name only.
 		says := !v.constant() && !m.shows || m.shows && (text || lastName(v.path) == lastName(path))
-		if says && slices.EqualFunc(v.was, was, func(v any, w made) bool { return v == w.v }) {
-			return m.say(v.path), ""
+		if says && slices.EqualFunc(v.was, was, func(v any, w output) bool { return v == w.v }) {
+			return m.use(v.path), ""
 		}
 	}
 	switch {
@@ -742,11 +742,11 @@ func (m *match) bind(path string, was []made) (out any, why string) {
 		return nil, "differed, and no input says it"
 	}
 	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
-	return join(was[0].cut, func(path string) string { return word(m.say(path)) }), ""
+	return join(was[0].cut, func(path string) string { return word(m.use(path)) }), ""
 }
 
-// say marks a value, and those that differed like it, as said by a call, and returns what stands for it.
-func (m *match) say(path string) any {
+// use marks a value, and those that differed like it, as said by a call, and returns what stands for it.
+func (m *match) use(path string) any {
 	of := m.values[slices.IndexFunc(m.values, func(v *value) bool { return v.path == path })]
 	for _, v := range m.values {
 		v.said = v.said || slices.Equal(v.was, of.was)
@@ -771,13 +771,13 @@ func (m *match) wrong(all []*delivery) string {
 			}
 		}
 	}
-	return m.left()
+	return m.leftover()
 }
 
-// left returns which part of a former value stands in the plan: the whole of one, also inside a word if it
+// leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if it
 // has three letters, or a word or number that both had. What only one of them had is not there because of it,
 // since the other delivery has it too.
-func (m *match) left() string {
+func (m *match) leftover() string {
 	rest := m.rest.String()
 	words, lower := extract.Words(rest), strings.ToLower(rest)
 	for _, v := range m.values {
@@ -965,7 +965,7 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 	all = slices.Clip(in)
 	for _, p := range split(fold(s), in) {
 		s = p.text
-		for _, w := range strings.FieldsFunc(s, parts) {
+		for _, w := range strings.FieldsFunc(s, isGap) {
 			w = strings.TrimFunc(w, func(r rune) bool { return class(r) == sign })
 			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
 				v := any(w)
@@ -981,8 +981,8 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 	return all, rest
 }
 
-// parts reports whether a rune is between words: a space, or a letter of a script without them.
-func parts(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spaceless...) }
+// isGap reports whether a rune is between words: a space, or a letter of a script without them.
+func isGap(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spaceless...) }
 
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
