@@ -1147,6 +1147,37 @@ func TestWarningsOfTwoScopes(t *testing.T) {
 	}
 }
 
+// The same in a script without spaces, where a letter is a word: 张 and 李 are of one scope each.
+func TestWarningsWithoutSpaces(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Lessons: "acme", Situation: "refunds", Text: "refund it", Skill: "refund"}
+	for i, name := range []string{"张", "李", "王"} {
+		c.Scope = memory.Scope(fmt.Sprint("acme/", i))
+		a := b.before(c)
+		if i == 2 {
+			require.Equal(t, "账户…已关闭", a.Warnings[0].Complaint)
+		}
+		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: fmt.Sprintf("账户4711%d%s已关闭", i, name)})
+	}
+}
+
+// Where two pairs of scopes mean different calls for a case, nobody can say which is right.
+func TestScopesThatDisagree(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i, lang := range []string{"de", "de", "en", "en", ""} {
+		order := fmt.Sprint("SO-10", i)
+		c, _ := refund(memory.Scope(fmt.Sprint("acme/", i)), order)
+		c.Lessons = "acme"
+		a := b.before(c)
+		if i == 4 {
+			require.Nil(t, a.Fires)
+			require.Contains(t, a.Why, "different calls")
+		}
+		a.Fires = nil
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: plan("refund", `{"id":"`+order+`","lang":"`+lang+`"}`)})
+	}
+}
+
 // A refusal that is remembered shapes plans, and may be forgotten by a person.
 func TestRefusalIsAMemory(t *testing.T) {
 	b := open(t, acme(learn.Options{}))

@@ -373,10 +373,8 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		said, own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
 		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(fold(class))}
 	})
-	passed := "it passed once that was heeded"
-	if o.Plan != nil && len(o.Plan.Calls) > 0 {
-		passed = summary(o.Plan.Calls)
-	}
+	did := cmp.Or(o.Plan, &reason.Plan{}).Calls
+	passed := cmp.Or(summary(did), "it passed once that was heeded")
 	err := l.edit(ctx, b, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) (changed bool, _ error) {
 		changed = len(refused)+len(r.Refused) > 0
 		for _, w := range r.Refused {
@@ -389,8 +387,8 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
 		for _, w := range r.Refused {
 			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
-			did := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
-			if o.Verdict == Delivered && did && w.Events[len(w.Events)-1].Instead == "" {
+			may := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(did, is)
+			if o.Verdict == Delivered && may && w.Events[len(w.Events)-1].Instead == "" {
 				w.add(event{Advice: c.ID, At: g.At, Instead: passed})
 			}
 		}

@@ -118,10 +118,11 @@ func (r *record) read() *record {
 // readCalls looks for values of the case in the calls of a delivery.
 func (d *delivery) readCalls(in []leaf) {
 	d.in, d.trees, d.outputs = in, nil, nil
+	read := func(l leaf) output { return output{l, split(word(l.v), in)} }
 	for _, call := range d.Calls {
 		tree, _ := schema.Read(call.Inputs)
 		d.trees = append(d.trees, tree)
-		d.outputs = append(d.outputs, each(leaves(tree), func(l leaf) output { return output{l, split(word(l.v), in)} }))
+		d.outputs = append(d.outputs, each(leaves(tree), read))
 	}
 }
 
@@ -194,8 +195,9 @@ func (r *record) add(id string, d *delivery) {
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
 		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
-			at, _ := until(o.ID, r)
-			r.Until = slices.MaxFunc([]time.Time{r.Until, at}, time.Time.Compare)
+			if at, _ := until(o.ID, r); at.After(r.Until) {
+				r.Until = at // so that it is as wrong if it is made again
+			}
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
@@ -249,7 +251,7 @@ func (l *Layer) edit(ctx context.Context, b *store.Batch, key string, f func(*re
 	if changed, err := f(&r); err != nil || !changed {
 		return err
 	}
-	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, r.read()) })
+	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, r.read()) }) // nobody decodes it again
 	return codec.Put(b, key, r, store.At(was.rev))
 }
 
@@ -774,9 +776,9 @@ func (m *match) wrong(all []*delivery) string {
 	return m.leftover()
 }
 
-// leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if it
-// has three letters, or a word or number that both had. What only one of them had is not there because of it,
-// since the other delivery has it too.
+// leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if
+// it has three letters, or a word or number that both had. What only one of them had is not there because of
+// it, since the other delivery has it too.
 func (m *match) leftover() string {
 	rest := m.rest.String()
 	words, lower := extract.Words(rest), strings.ToLower(rest)
