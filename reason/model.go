@@ -29,7 +29,7 @@ type Request struct {
 	Tools       []Tool          // what the model may call
 	MaxTokens   int             // of the answer; 0: the adapter's default
 	Temperature *float64        // nil: the provider's default
-	OnText      func(string)    `json:"-"` // gets the answer's text as it is generated; nil: not streamed
+	OnText      func(string)    `json:"-"` // gets the text as it comes, from Generate in whole words; nil: not streamed
 }
 
 // Whose a Message is.
@@ -140,11 +140,13 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 		return nil, err
 	}
 	own := *r
-	told := new(thoughts)
+	told, held := new(thoughts), "" // held is what may be the beginning of a secret, which is one word
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
-			if piece = told.feed(piece); piece != "" {
-				r.OnText(piece)
+			piece = held + told.feed(piece)
+			whole := strings.TrimRightFunc(piece, func(c rune) bool { return c > ' ' && c <= '~' })
+			if held = piece[len(whole):]; whole != "" {
+				r.OnText(whole)
 			}
 		}
 	}
@@ -162,8 +164,11 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if err := resp.unthink(len(r.Schema) > 0); err != nil {
 		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
 	}
-	if r.OnText != nil && !told.past && resp.Text != "" {
-		r.OnText(resp.Text) // m does not stream, or it was held back as a thought and is none
+	if !told.past {
+		held = resp.Text // m does not stream, or it was held back as a thought and is none
+	}
+	if r.OnText != nil && held != "" {
+		r.OnText(held)
 	}
 	resp.Calls = callable(resp.Calls)
 	return resp, nil

@@ -41,7 +41,7 @@ func Example() {
 		panic(err)
 	}
 	show := func(e act.Event) {
-		if e.Kind == "text" {
+		if e.Kind == "answer" && e.Text != "" {
 			fmt.Println(e.Text)
 		}
 	}

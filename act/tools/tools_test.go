@@ -544,7 +544,7 @@ func TestStream(t *testing.T) {
 	kinds = nil
 	rule(t, st, asks(a)[0], true)
 	watched()
-	require.Equal(t, []string{"calling", "tool", "text", "answer"}, kinds)
+	require.Equal(t, []string{"calling", "tool", "text", "text", "answer"}, kinds)
 	kinds = nil
 	watched()
 	require.Empty(t, kinds)
