@@ -171,7 +171,7 @@ func (ts *tenants) forget(names ...string) error {
 	return closeAll(gone)
 }
 
-// refresh has the tenants that have changed between two revisions read what others have written. The rest only
+// refresh has the tenants that have changed between two revisions read what others wrote. The rest only
 // move on to the later one: to ask the store for the changes of each would be a scan for each, for nothing.
 func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, upTo store.Revision) error {
 	if len(changed) == 0 && after == upTo {

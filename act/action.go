@@ -159,7 +159,7 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 	return out, a.journal.put(context.WithoutCancel(ctx), r)
 }
 
-// do makes the call, once if it is irreversible. Its order is what a crash cannot break: who must be asked is,
+// do makes the call, once if it is irreversible. Its order is what a crash cannot break: a person is asked,
 // that it begins is committed, it is called, its end is committed. Who finds it begun does not call.
 func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	inner, filled := *a.scene, a.inputs
