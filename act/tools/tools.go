@@ -152,7 +152,8 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 
 func (a *attempt) say(m reason.Message) { a.messages = append(a.messages, m) }
 
-// replay makes the calls of the plan that fires while the world answers as it did, and returns the rest.
+// replay makes the calls of the plan that fires while the world answers as it did, and returns the rest. It
+// makes no irreversible one: the plan was right in another case, and here a model has to want it.
 func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
 	if a.call.Fires == nil {
 		return nil, nil

@@ -100,7 +100,8 @@ type entry struct {
 }
 
 // Analyze returns the terms of docs, at most 2^24, for an Index in the same languages. It takes most of the
-// time of Insert, and no lock: do it before. What has many docs looks each word up once.
+// time of Insert, and no lock: do it before. What has many docs looks each word up once: the pairs of a term
+// stand together, so Insert finds it once for all docs that have it.
 func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
 	lex := an.Lexicon()
 	defer lex.Done()
