@@ -33,14 +33,12 @@ func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + pr
 // Get returns what the key will hold after the commit: what was staged, or else what the store holds. A
 // staged entry has Rev 0.
 func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
-	value, staged := b.Staged(key)
-	switch {
-	case !staged:
-		return sub{b.st, b.prefix}.Get(ctx, key)
-	case value == nil:
+	if value, staged := b.Staged(key); value != nil {
+		return Entry{Key: key, Value: value}, nil
+	} else if staged {
 		return Entry{}, ErrNotFound
 	}
-	return Entry{Key: key, Value: value}, nil
+	return sub{b.st, b.prefix}.Get(ctx, key)
 }
 
 // Staged returns what an earlier part of the commit has staged for the key, nil for a delete or a Check that it
