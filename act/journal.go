@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type Journal struct {
 	failed error   // under mu
 	next   int     // the number of the next event, if sure; else at least that; under mu
 	sure   bool
-	made   map[string]bool // the steps that may be there, of a Journal that began empty; under mu
+	made   map[string]bool // the steps that may be there, of one that began empty and has asked nobody; under mu
 }
 
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
@@ -153,8 +154,9 @@ func (j *Journal) alone(ctx context.Context, name string) (free func(), err erro
 // put commits a step with events and all that was noted before.
 func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	j.mu.Lock()
-	noted := j.noted
-	if j.noted, j.waits = nil, 0; j.made != nil {
+	if strings.HasPrefix(r.Name, "ask/") {
+		j.made = nil // whoever rules writes to the Journal, too
+	} else if j.made != nil {
 		j.made[r.Name] = true
 	}
 	j.mu.Unlock()
@@ -167,16 +169,12 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 				return err
 			}
 		}
-		b = b.Sub(j.prefix)
-		if err := codec.Put(b, "s/"+r.Name, r, store.Any); err != nil {
+		if err := codec.Put(b, j.prefix+"s/"+r.Name, r, store.Any); err != nil {
 			return err
 		}
-		return j.number(ctx, b, 0, slices.Concat(noted, events))
+		return j.Stage(ctx, b, events...)
 	})
 	if err != nil {
-		j.mu.Lock()
-		j.noted = append(noted, j.noted...)
-		j.mu.Unlock()
 		return j.kept(err)
 	}
 	for _, e := range events {
@@ -203,8 +201,10 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 		return nil
 	}
 	j.mu.Lock()
-	next, sure := j.next, j.sure
-	j.sure = false
+	next, sure, free := j.next, j.sure, store.Absent
+	if j.sure = false; j.made != nil {
+		free = store.Any // nobody else writes
+	}
 	j.mu.Unlock()
 	if !sure {
 		for entry, err := range j.Events(ctx, next-1) {
@@ -218,7 +218,7 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 		for size := 0; n < len(events) && size < maxText; n++ { // an entry has as much, and its last event
 			size += events[n].size()
 		}
-		if err := codec.Put(b, eventKey(next), events[:n], store.Absent); err != nil {
+		if err := codec.Put(b, eventKey(next), events[:n], free); err != nil {
 			return err
 		}
 	}
