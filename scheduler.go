@@ -107,8 +107,8 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		a.runs.Go(func() {
 			defer func() { <-slots; a.look() }()
 			err := a.goOn(e.Key, due)
-			// Others have it, or had.
-			others := isAny(err, ErrRunning, ErrClosed, errCanceled, store.ErrConflict, store.ErrNotFound)
+			// Others have it, or had; or Close ends it, until the store is opened again.
+			others := isAny(err, ErrRunning, ErrClosed, context.Canceled, store.ErrConflict, store.ErrNotFound)
 			if err != nil && !others {
 				a.opts.Logger.Error("arc: what was due", "key", e.Key, "error", err)
 			}
