@@ -331,7 +331,7 @@ func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 		for _, argv := range argvs {
 			if len(argv) > 0 {
 				_, err := exec.LookPath(a.in(a.place).Argv(ctx, argv...)[0])
-				if err != nil {
+				if errors.Is(err, exec.ErrNotFound) {
 					err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
 				}
 				check(what+": "+argv[0], err)

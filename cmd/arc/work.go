@@ -388,7 +388,8 @@ func (p *progress) tell(e arc.Event) {
 			}
 			text = strings.Join(all, "\n    ")
 		}
-		p.Say(strings.TrimRight(p.Paint(l.color, l.mark)+" "+p.Paint(bold, e.Name), " ") + " " + text)
+		line := strings.TrimRight(p.Paint(l.color, l.mark)+" "+p.Paint(bold, e.Name), " ")
+		p.Say(strings.TrimRight(line+" "+text, " "))
 	}
 	switch e.Kind {
 	case "asked":
