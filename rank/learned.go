@@ -25,7 +25,7 @@ import (
 // not known of the untried. So these are tried until one is that good, and who fails at first makes room: of
 // many, that finds a good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw
 // of .5 standard deviations of what is not known. It counts, of the general doubt, the share (n + 1)/(n +
-// 200k²) for n samples and k candidates, of that about a kind of case met n times (n + 1)/(n + 1 + k³/100):
+// 50k²) for n samples and k candidates, of that about a kind of case met n times (n + 1)/(n + 1 + k³/100):
 // exploring has to pay. It never ends. Draws depend on seed, scope, skill, kind, candidate and attempts.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
@@ -46,7 +46,7 @@ const (
 	noShift     = .7  // candidates that the guess is worth that a kind of case is like the others for all
 	kindSpread  = .14 // of what a kind of case adds for one candidate, before anything is known, …
 	kindWeight  = 30  // … and what that guess is worth in samples
-	firstNoise  = .25 // variance of a sample; that guess is worth one
+	firstNoise  = .25 // variance of a sample; that guess is worth two
 	priorWeight = 10  // samples of a skill that halve what claims count
 	usual       = .25 // standard deviations that a sample may be off, before it counts as a sign of change …
 	changed     = 20  // … that adds up to this
@@ -78,7 +78,7 @@ func (sk *skill) fit(now time.Time) *model {
 		return &sk.model
 	}
 	m, all := model{now: hour}, average{}
-	err2, errs := firstNoise, 1.0
+	err2, errs := 2*firstNoise, 2.0
 	kind2, kinds := kindWeight*kindSpread*kindSpread, float64(kindWeight)
 	for _, p := range sk.sorted {
 		m.attempts += float64(p.rec.Attempts)
@@ -177,7 +177,7 @@ func (b *Book) view(sk *skill, t Task, cs []Candidate) *view {
 	for i := range cs {
 		v.claims += cs[i].Prior / k
 	}
-	v.doubt = (v.attempts + 1) / (v.attempts + 200*k*k)
+	v.doubt = (v.attempts + 1) / (v.attempts + 50*k*k)
 	v.seed = mix(b.seed, string(b.scope.name), t.Skill, t.Key) + uint64(v.attempts)
 	return v
 }
