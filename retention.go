@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +18,7 @@ import (
 
 // Delete deletes a run that has ended, with its journal. What was learned from it stays.
 func (v View) Delete(ctx context.Context, id string) error {
-	at, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return err
-	}
-	_, err = v.with(ctx, id, func(ctx context.Context, t *turn) error {
+	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
 		}
@@ -31,11 +28,11 @@ func (v View) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		for _, prefix := range []string{logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "delivery/")} {
-			if err := at.deleteAll(ctx, prefix, ""); err != nil {
+			if err := t.tenant.deleteAll(ctx, prefix, ""); err != nil {
 				return err
 			}
 		}
-		return at.group.Update(ctx, func(b *store.Batch) error {
+		return t.tenant.group.Update(ctx, func(b *store.Batch) error {
 			if err := b.Delete(partKey(t.Scope, t.ID, "objective"), store.Any); err != nil {
 				return err
 			}
@@ -62,13 +59,11 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 		if len(keys) == 0 {
 			return nil
 		}
-		err := t.group.Update(ctx, func(b *store.Batch) error {
+		err := t.group.Update(ctx, func(b *store.Batch) (err error) {
 			for _, key := range keys {
-				if err := b.Delete(key, store.Any); err != nil {
-					return err
-				}
+				err = cmp.Or(err, b.Delete(key, store.Any))
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("arc: %w", err)

@@ -294,20 +294,19 @@ func (a *action) permit(ctx context.Context) error {
 	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	if mode >= Veto && !a.Irreversible { // otherwise it is known
-		if _, _, err := a.earlier(ctx); err != nil {
-			return err
-		}
-	}
-	why = append(why, a.done...)
 	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
 		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
 	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
-	p := Approval{ToolCall: shown, Run: a.run, About: a.about, Mode: mode, Why: why}
+	p := Approval{ToolCall: shown, Run: a.run, About: a.about, Mode: mode}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	asked, err := a.journal.asked(ctx, &p)
 	if p.Mode = max(p.Mode, mode); err == nil && !asked && mode >= Veto {
-		err = a.file(ctx, &p)
+		if !a.Irreversible { // of one that is, do has read what the run has done
+			_, _, err = a.earlier(ctx)
+		}
+		if p.Why = append(why, a.done...); err == nil {
+			err = a.file(ctx, &p)
+		}
 	}
 	switch {
 	case err != nil:
