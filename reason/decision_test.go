@@ -162,8 +162,9 @@ func TestLoadSkills(t *testing.T) {
 		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
 	}, skills)
 	for name, want := range map[string]string{
-		"c": "given twice", "d": "name is no text", "e": "not closed", "f": "name is no text", "g": "not 1 to 64", "h": "not UTF-8",
-		"i": "more than 65536 bytes", "j": "line 2",
+		"c": "given twice", "d": "d/SKILL.md: the front matter between two lines --- has no text under",
+		"e": "not closed", "f": "f/SKILL.md: the front matter between two lines --- has no text under name",
+		"g": "not 1 to 64", "h": "not UTF-8", "i": "more than 65536 bytes", "j": "line 2",
 	} {
 		require.ErrorContains(t, err, "skill "+name+"/SKILL.md: ")
 		require.ErrorContains(t, err, want)

@@ -69,13 +69,13 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 		return s, err
 	}
 	var fields map[string]yaml.Node
-	if err := yaml.Decode([]byte(front), &fields); err != nil {
+	if err := yaml.Decode([]byte(front), &fields); err != nil && !errors.Is(err, io.EOF) { // it is empty
 		return s, fmt.Errorf("front matter: %w", err)
 	}
 	for name, to := range map[string]*string{"name": &s.Name, "description": &s.Description} {
 		n := fields[name]
 		if err := n.Decode(to); err != nil || n.Value == "" {
-			return s, fmt.Errorf("front matter: %s is no text", name)
+			return s, fmt.Errorf("the front matter between two lines --- has no text under %s", name)
 		}
 		*to = fence.Line(*to)
 	}
