@@ -8,8 +8,7 @@
 //
 // Before is in layer.go, After and Judge in outcome.go, which plan fires in plan.go. [Layer] has examples.
 //
-// A Layer is of one tenant, and safe for concurrent use, also by several processes on a store that is a
-// [store.Changer]. The root package is built on the same calls.
+// A Layer is of one tenant, and safe for concurrent use, also by several processes on a [store.Changer].
 package learn
 
 import (
@@ -59,7 +58,7 @@ type Options struct {
 	Memory *memory.Options
 
 	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a
-	// person first. A Layer of its own does not look at it: there the host carries plans out.
+	// person first. A Layer does not look at it: its host carries plans out.
 	FireIrreversible bool
 
 	Seed uint64 // of the holdout and of IDs; 0: IDs are made by chance

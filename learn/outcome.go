@@ -123,7 +123,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		o, err = cleaned(l.clean, o)
 	}
 	g.strangers = slices.Clip(o.Untrusted)
-	for _, h := range slices.Concat(a.Memories, a.Background) {
+	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
 		r := &h.Record
 		if r.Kind != memory.Rule {
 			g.Shown = append(g.Shown, r.ID)
@@ -136,15 +136,14 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		}
 	}
 	switch {
+	case unread != nil:
+		g.Note = unread.Error()
 	case a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)):
 		g.Fired, o.Plan = true, a.Fires
 	case o.Plan != nil:
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
 		g.Note = g.tainted(o.Plan.Calls, complaints)
-	}
-	if unread != nil {
-		g.Note = unread.Error()
 	}
 	heard := extract.Words(append(turnsOf(&c), g.strangers...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)

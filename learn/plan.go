@@ -76,17 +76,17 @@ type delivery struct {
 	Applied []applied // the memories that its deliberation applied
 	Rules   []string  // digests of the rules that it knew
 
-	ready   bool       // what follows is made
-	in      []leaf     // the inputs of the case
-	words   []leaf     // and the words of its text, see worded
-	rest    string     // what its text has beside them
-	trees   []any      // the inputs of the calls
-	outputs [][]output // their values
-	scope   memory.Scope
+	ready bool     // what follows is made
+	in    []leaf   // the inputs of the case
+	words []leaf   // and the words of its text, see worded
+	rest  string   // what its text has beside them
+	trees []any    // the inputs of the calls
+	slots [][]slot // their values
+	scope memory.Scope
 }
 
-// output is a value of a call, and what inputs say in it.
-type output struct {
+// slot is a value of a call, and what inputs say in it.
+type slot struct {
 	leaf
 	cut []piece
 }
@@ -117,12 +117,11 @@ func (r *record) read() *record {
 
 // readCalls looks for values of the case in the calls of a delivery.
 func (d *delivery) readCalls(in []leaf) {
-	d.in, d.trees, d.outputs = in, nil, nil
-	read := func(l leaf) output { return output{l, split(word(l.v), in)} }
+	d.in, d.trees, d.slots = in, nil, nil
 	for _, call := range d.Calls {
-		tree, _ := schema.Read(call.Inputs)
-		d.trees = append(d.trees, tree)
-		d.outputs = append(d.outputs, each(leaves(tree), read))
+		t, _ := schema.Read(call.Inputs)
+		d.trees = append(d.trees, t)
+		d.slots = append(d.slots, each(leaves(t), func(l leaf) slot { return slot{l, split(word(l.v), in)} }))
 	}
 }
 
@@ -274,13 +273,17 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*
 	if err != nil {
 		return nil, up, err
 	}
-	others := slices.DeleteFunc(slices.Clone(up.Scopes), func(s memory.Scope) bool { return s == c.Scope })
-	for _, scope := range append([]memory.Scope{c.Scope}, others...) {
-		r, err := l.load(ctx, st, scope.Key(kind, id))
+	for i, scope := range append([]memory.Scope{c.Scope}, up.Scopes...) {
+		r := up
+		if scope != c.Lessons {
+			r, err = l.load(ctx, st, scope.Key(kind, id))
+		}
 		if err != nil {
 			return nil, up, err
 		}
-		from = append(from, r)
+		if i == 0 || scope != c.Scope { // which is the first
+			from = append(from, r)
+		}
 	}
 	return from, up, nil
 }
@@ -595,8 +598,8 @@ type piece struct{ text, of string }
 
 // split parts a text at the values of inputs that stand in it as whole tokens, the longest first.
 func split(text string, in []leaf) (out []piece) {
-	in = slices.Clone(in)
-	slices.SortStableFunc(in, func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) })
+	longest := func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) }
+	in = slices.SortedStableFunc(slices.Values(in), longest)
 	plain := 0
 	for at := 0; at < len(text); at++ {
 		if k := slices.IndexFunc(in, func(l leaf) bool { return stands(text, at, word(l.v)) }); k >= 0 {
@@ -680,8 +683,8 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 			calls[i].ResultDigest = a.Calls[i].ResultDigest
 		}
 		// The words of tasks go along only where all that they say is bound.
-		text := func(d *delivery) output { return output{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
-		out, no := m.bind("", []output{text(a), text(b)})
+		text := func(d *delivery) slot { return slot{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
+		out, no := m.bind("", []slot{text(a), text(b)})
 		if text, _ := out.(string); no == "" && m.leftover() == "" {
 			calls[i].Text = text
 		}
@@ -699,10 +702,10 @@ func (m *match) calls(
 		n := 0
 		m.rest.WriteString(call.Name + " ")
 		inputs := schema.Rewrite("", last.trees[i], func(path string, v any) any {
-			if n == len(last.outputs[i]) {
+			if n == len(last.slots[i]) {
 				return v // nothing, or an empty object
 			}
-			was := each(m.of, func(d *delivery) output { return d.outputs[i][n] })
+			was := each(m.of, func(d *delivery) slot { return d.slots[i][n] })
 			n++
 			m.rest.WriteString(path + " ")
 			before := m.rest.Len()
@@ -724,7 +727,7 @@ func (m *match) calls(
 
 // bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a
 // text in which all have the same inputs in the same places.
-func (m *match) bind(path string, was []output) (out any, why string) {
+func (m *match) bind(path string, was []slot) (out any, why string) {
 	same, alike, text := true, true, word(was[0].v) != ""
 	for _, w := range was {
 		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
@@ -732,7 +735,7 @@ func (m *match) bind(path string, was []output) (out any, why string) {
 	for _, v := range m.values {
 		// What is shown says true, false or null by an input of its name only.
 		says := !v.constant() && !m.shows || m.shows && (text || lastName(v.path) == lastName(path))
-		if says && slices.EqualFunc(v.was, was, func(v any, w output) bool { return v == w.v }) {
+		if says && slices.EqualFunc(v.was, was, func(v any, w slot) bool { return v == w.v }) {
 			return m.use(v.path), ""
 		}
 	}
@@ -939,15 +942,14 @@ func shapeOf(c *Case) (*shape, error) {
 		return &shape{}, errors.New("inputs: no JSON object")
 	}
 	raw := encode(v)
-	if v != nil && tokens(c.Inputs) != tokens(raw) {
-		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
-	}
 	s := &shape{in: leaves(v)}
-	if len(s.in) > maxValues {
+	switch {
+	case len(s.in) > maxValues:
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
-	}
-	if slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }) {
+	case slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }):
 		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
+	case v != nil && tokens(c.Inputs) != tokens(raw):
+		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s.template = join(split(c.Text, s.in), brace)
 	s.folded = fold(s.template)
