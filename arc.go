@@ -25,6 +25,8 @@ import (
 )
 
 // Host has the parts that an Agent works with. All of them are called concurrently. Only Workers is required.
+// A panic is an error; code that ends its goroutine, as t.FailNow does, leaves the run as of its last commit,
+// for [View.Resume]. Clocks, and the Model method of a memory.Embedder, must do neither.
 type Host struct {
 	Reasoner reason.Reasoner // nil: the objective is the one task
 	Workers  []act.Worker
@@ -91,6 +93,9 @@ const replanStuck, askStuck = "replan", "ask"
 // have one store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for
 // it, and the runs of one that is gone are taken up by another within 25 s. Their hosts should have the same
 // workers. Any other store is for one Agent at a time.
+//
+// Close, Shutdown, View.Cancel and View.Erase wait for runs under way, also for one whose own worker, gate or
+// OnEvent calls them: there, call them in a goroutine.
 type Agent struct {
 	store  store.Store
 	close  func() error // of the store; nil: it is the host's

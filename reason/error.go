@@ -102,9 +102,9 @@ const (
 )
 
 // Refusal returns the error of a provider's answer with a status that is not 2xx: its class, the code and
-// words of the body, and the wait that it asks for in a header or in the body. It is for adapters. Other than
-// for [Classify], a 4xx that asks for no wait is Permanent: the key, the model or the request is wrong, and a
-// person has to act.
+// words of the body, and the wait that it asks for in Retry-After, Retry-After-Ms or the body. It is for
+// adapters. Other than for [Classify], a 4xx that asks for no wait is Permanent: the key, the model or the
+// request is wrong, and a person has to act.
 func Refusal(status int, h http.Header, body []byte) *Error {
 	body = body[:min(len(body), maxRead)]
 	code, words := complaint(body)

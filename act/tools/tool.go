@@ -31,7 +31,7 @@ import (
 )
 
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
-// function; the tools of an MCP server are made by contrib/mcp.
+// function; the tools of an MCP server are made by contrib/mcp. In Input, OpenAPI's nullable says nothing.
 type Tool struct {
 	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove and Secrets
 
@@ -44,9 +44,10 @@ type Tool struct {
 	input *schema.Schema // compiled, of a Tool that was checked
 }
 
-// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json
-// tags, descriptions by jsonschema tags, required what has no omitempty. Types that have no schema
-// are an error of the executor.
+// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags,
+// descriptions by jsonschema tags, required what has no omitempty. Types without a schema, as one that has
+// itself as a part, are an error of the executor. A type that reads JSON in its own way, such as netip.Addr,
+// or a tag with ",string", wants a Tool with an Input of its own: the schema made here is that of its fields.
 func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
 	t := Tool{Worker: act.Worker{Name: name, Description: description}}
 	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{

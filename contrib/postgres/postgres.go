@@ -7,10 +7,10 @@
 //	defer st.Close()
 //	agent, err := arc.New(ctx, st, host, &arc.Options{Process: "one"})
 //
-// PostgreSQL 13 or later. One table has the state and the feed: each key with the revision of its last
-// change. A commit is one statement; commits of a process that wait at the same time and share no key are one
-// transaction. One lock orders the commits of all processes, so a follower of [Store.Changes] never misses
-// one that began earlier and ended later. Integrity is PostgreSQL's: data checksums tell of damage.
+// PostgreSQL 13 or later, whose default isolation for the role is read committed. One table has the state and
+// the feed: each key with the revision of its last change. A commit is one statement; commits of a process
+// that wait at the same time and share no key are one transaction. One lock orders all commits, so a follower
+// of [Store.Changes] never misses one that began earlier and ended later. Data checksums tell of damage.
 //
 // What PostgreSQL has rolled back for its own reasons, and what could not be sent, is tried again until
 // [Options.Patience] is over. So is what a server refuses because it only reads: after a failover its
