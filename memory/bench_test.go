@@ -50,7 +50,7 @@ func text(ranks []int, common, n int) string {
 	var words []string
 	for _, r := range ranks {
 		w := ""
-		for x := r*2654435761%(1<<30) + 40; x > 0; x /= 20 {
+		for x := int(uint32(r)*2654435761%(1<<30)) + 40; x > 0; x /= 20 {
 			w += "bdfgklmnprstvzaeioux"[x%20 : x%20+1]
 		}
 		if r >= common && len(words) < n {
