@@ -44,10 +44,9 @@ type Tool struct {
 	input *schema.Schema // compiled, of a Tool that was checked
 }
 
-// Func returns a Tool that calls f. Its schema is made from In, a struct or a map: names by json tags,
-// descriptions by jsonschema tags, required what has no omitempty. Types without a schema, as one that has
-// itself as a part, are an error of the executor. A type that reads JSON in its own way, such as netip.Addr,
-// or a tag with ",string", wants a Tool with an Input of its own: the schema made here is that of its fields.
+// Func returns a Tool that calls f. Its schema is made of In, a struct or a map: names by json tags, texts by
+// jsonschema tags, required what has no omitempty. A type without one, such as a tree, is an error of the
+// executor; one that reads JSON its own way (netip.Addr, ",string" in a tag) wants a Tool with an own Input.
 func Func[In, Out any](name, description string, f func(context.Context, In) (Out, error)) Tool {
 	t := Tool{Worker: act.Worker{Name: name, Description: description}}
 	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
