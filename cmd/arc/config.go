@@ -259,7 +259,8 @@ func (c *config) model(name string) modelConfig {
 	m.API = cmp.Or(m.API, "openai")
 	if m.URL == "" {
 		m.Key = cmp.Or(m.Key, strings.ToUpper(m.API)+"_API_KEY")
-		if m.URL = "https://api.openai.com/v1"; m.API == "anthropic" {
+		m.URL = "https://api.openai.com/v1"
+		if m.API == "anthropic" {
 			m.URL = "https://api.anthropic.com"
 		}
 	}

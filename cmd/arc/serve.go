@@ -72,7 +72,7 @@ func (c *command) serveCommands() []*cobra.Command {
 			keep(time.Minute, "sensors", func() error { c.sense(ctx, a, true); return nil }) // it has said what failed
 		}
 		keep(30*time.Second, "memory/MEMORY.md", func() error {
-			return cmp.Or(a.notes.Write(ctx, a.agent, idleFor), a.notes.Commit(ctx, time.Now().Add(-24*time.Hour)))
+			return errors.Join(a.notes.Write(ctx, a.agent, idleFor), a.notes.Commit(ctx, time.Now().AddDate(0, 0, -1)))
 		})
 		keep(24*time.Hour, "maintenance", func() error {
 			_, err := a.agent.Maintain(ctx, a.scope)

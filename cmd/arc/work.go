@@ -146,7 +146,7 @@ func (c *command) watch(
 	case err != nil:
 		return err
 	case c.json:
-		return cmp.Or(c.JSON(r), finished(r))
+		return errors.Join(c.JSON(r), finished(r))
 	}
 	if r.Status == arc.Delivered {
 		c.Print(cmp.Or(visible(r.Text), "done"))

@@ -174,7 +174,7 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 		for _, err = range s.agent.Events(ctx, o) {
 			if (err == nil || errors.Is(err, arc.ErrRunning)) && first {
 				first = false // once the run is there: whoever knows the task can cancel that
-				err = cmp.Or(queue.Write(ctx, sdk.NewSubmittedTask(r, r.Message)), queue.Write(ctx, working))
+				err = errors.Join(queue.Write(ctx, sdk.NewSubmittedTask(r, r.Message)), queue.Write(ctx, working))
 			}
 			if err != nil {
 				break

@@ -363,7 +363,9 @@ func TestInAnyPlace(t *testing.T) {
 			}
 			for text, is := range notes {
 				if is == "there" && strings.HasSuffix(text, string(scope)) {
-					notes[text] = map[bool]string{true: "forgotten", false: "not known"}[r.Done]
+					if notes[text] = "not known"; r.Done {
+						notes[text] = "forgotten"
+					}
 				}
 			}
 		case "cancel":
