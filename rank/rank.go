@@ -30,7 +30,7 @@ type Candidate struct {
 	Name  string
 	Prior float64 // the confidence that it claims, in [0,1]
 	Blast int     // how far a mistake reaches; the smaller wins a tie
-	Price float64 // US dollars of an attempt, where known beforehand; 0: as observed
+	Price float64 // US dollars of an attempt, if known; 0: as observed, where none was, a quarter of the usual
 }
 
 // Task is what a candidate is wanted for.
@@ -112,7 +112,8 @@ func (u *Usage) Since(was *Usage) *Usage {
 	}
 }
 
-// Sample is the outcome of one attempt. It holds no text of the case.
+// Sample is the outcome of one attempt. It holds no text of the case. A figure that cannot be, such as NaN, is
+// not known.
 type Sample struct {
 	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces
 	// the former, if that is among the last 200, as a later verdict does. "": each call is another attempt.
