@@ -58,7 +58,7 @@ func assess(s *session, o *odds, t Try, spent float64, approaches []string) Asse
 	if a.Step != KeepGoing && len(left) > 0 {
 		a.say("left to try: %.200q", left)
 	}
-	if s.Total == 0 {
+	if len(s.Recent) == 0 {
 		a.say("no tries are recorded")
 	}
 	return a
@@ -98,9 +98,15 @@ func (a *Assessment) byOutcomes(s *session, approach string) {
 		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q",
 			s.Failures, a.tries, a.same, approach)
 	}
-	if s.Total >= 2 && float64(s.Delivered) < 0.4*float64(s.Total) {
+	n, delivered := len(s.Recent), 0
+	for _, o := range s.Recent {
+		if o.Delivered {
+			delivered++
+		}
+	}
+	if s.Failures > 0 && n >= 2 && float64(delivered) < 0.4*float64(n) {
 		a.raise(considerPivot)
-		a.say("%d of %d delivered, under 40 %%", s.Delivered, s.Total)
+		a.say("%d of the last %d delivered, under 40 %%", delivered, n)
 	}
 	if a.same >= 3 {
 		a.raise(PivotNow)

@@ -39,10 +39,9 @@ type Try struct {
 
 // session is the record of a session.
 type session struct {
-	Total, Delivered int
-	Failures         int         // since the last delivery
-	Recent           []outcome   // the last 64, oldest first
-	Resonance        iar.Tracker // of the reflections
+	Failures  int         // since the last delivery
+	Recent    []outcome   // the last 64, oldest first
+	Resonance iar.Tracker // of the reflections
 }
 
 // outcome is how a try ended.
@@ -58,10 +57,8 @@ func (s *session) add(t Try) (same, all int) {
 	for _, r := range t.Reflections {
 		s.Resonance.Record(o.Goal, r)
 	}
-	s.Total++
 	s.Failures++
 	if o.Delivered {
-		s.Delivered++
 		s.Failures = 0
 	}
 	s.Recent = append(s.Recent[max(0, len(s.Recent)+1-maxOutcomes):], o)
@@ -118,7 +115,8 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 //   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least
 //     five that were counted after as many failures under a quarter delivered, and another approach is
 //     likelier to
-//   - "consider_pivot": of two tries or more under 40 % delivered; or resonance falls in a session that fails
+//   - "consider_pivot": the last try failed, and of the last 64, two at least, under 40 % delivered; or
+//     resonance falls in a session that fails
 //   - "slow_down": the last try failed, four fifths of the budget are spent, or resonance is low or falls
 //   - "shift": resonance falls, in the try or over the session (see [iar.Findings])
 //   - "fresh_context": two approaches failed at the goal in turn, or five tries by two approaches or more

@@ -73,7 +73,8 @@ func TestAssess(t *testing.T) {
 		{"a+ a a a a", Try{}, "pivot_now", nil},
 		{"a+ a+ a a", Try{}, "slow_down", nil},
 		{"a a a", Try{Approach: "b"}, "consider_pivot", nil},
-		{"a a a a+", Try{}, "consider_pivot", nil},
+		{"a a a a+", Try{}, "keep_going", nil},
+		{strings.Repeat("a ", 99) + strings.Repeat("a+ ", 64) + "b", Try{}, "slow_down", nil},
 		{"b+ b+ b+ a b a b", Try{}, "slow_down", []string{freshContext}},
 		{"a a b b c c", Try{}, "consider_pivot", []string{freshContext, askPerson}},
 		{"a+", Try{Reflections: falling}, "slow_down", []string{shift}},
@@ -152,15 +153,14 @@ func TestSessionsAgainstAModel(t *testing.T) {
 		}
 		for p, outcomes := range model {
 			s := stored(t, sessions, p.scope, p.session)
-			failures, delivered := 0, 0
+			failures := 0
 			for _, o := range outcomes {
 				failures++
 				if o.Delivered {
 					failures = 0
-					delivered++
 				}
 			}
-			require.Equal(t, [3]int{len(outcomes), delivered, failures}, [3]int{s.Total, s.Delivered, s.Failures})
+			require.Equal(t, failures, s.Failures)
 			require.Equal(t, outcomes[max(0, len(outcomes)-64):], s.Recent)
 			a, err := sessions.Assess(t.Context(), p.scope, p.session, Try{}, 0)
 			require.NoError(t, err)

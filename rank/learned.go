@@ -12,10 +12,9 @@ import (
 //
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
-// where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. A cost that
-// is not known counts as 0, so have all tell one (reason.Price). Evidence fades with a half-life of 30 days.
-// It is forgotten where samples add up to 20 standard deviations better or worse than was expected, less a
-// quarter of one each: the candidate is another one now (Page, 1954).
+// where success is 1 for Delivered and 0 for Failed and Malformed; others teach nothing. A cost not known is 0
+// there: have all tell one (reason.Price). Evidence fades with a half-life of 30 days. Samples that add up to
+// 20 standard deviations beyond what was expected, less ¼ each, make it another candidate (Page, 1954).
 //
 // A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three
 // more, or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind

@@ -290,7 +290,8 @@ func (x *Identity) blocked(content string) string {
 
 func blockName(content string) string { return nameOf("blocked", text.Fold(content)) }
 
-// Reject deletes a fact or a suggestion, and remembers not to suggest again what has the same words.
+// Reject deletes a fact or a suggestion, and remembers not to suggest again what has the same words and signs
+// in the same order, whatever its case, width and spaces. What is said in other words is new.
 func (x *Identity) Reject(ctx context.Context, id, reason string) error {
 	reason = x.clean.Prose(reason)
 	return x.group.Update(ctx, func(b *store.Batch) error {
