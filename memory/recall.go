@@ -72,8 +72,8 @@ type found struct {
 	score   float64
 }
 
-// Recall returns what the query finds: first the Rules whose turn it is, with Score 1, then the best K. It is
-// a function of the memories and the time. No hits is no error.
+// Recall returns what the query finds, if anything: first the Rules whose turn it is, with Score 1, then the
+// best K, those of a day that the Text names ("Monday") first. It is a function of the memories and the time.
 //
 // A Rule's turn is always, or where a phrase of its Trigger stands in the Text, in the same words or forms of
 // them; only trusted Rules have one. A memory that is superseded gives way to the one that holds. Archived
