@@ -145,7 +145,7 @@ func TestLoadSkills(t *testing.T) {
 	skills, err := reason.LoadSkills(fstest.MapFS{
 		"b/SKILL.md":      file(good),
 		"b/AGENT.md":      file("---\nmodel: x\n---\nYou test."),
-		"a/SKILL.md":      file("\ufeff---\r\nname: a\r\ndescription: b\r\n---"),
+		"a/SKILL.md":      file("\ufeff---\r\nname: a\r\ndescription: C# code, issue #12\r\n---"),
 		"c/SKILL.md":      file(good),
 		"d/SKILL.md":      file("no front matter"),
 		"e/SKILL.md":      file("---\nname: e\n"),
@@ -154,17 +154,18 @@ func TestLoadSkills(t *testing.T) {
 		"h/SKILL.md":      file("---\nname: h\ndescription: \xff\n---\n"),
 		"i/SKILL.md":      file("---\nname: i\ndescription: x\n---\n" + strings.Repeat("x", 64<<10)),
 		"j/SKILL.md":      file("---\nname: j\nname: k\ndescription: x\n---\n"),
+		"k/SKILL.md":      file("---\nname: k\ndescription: ~\n---\n"),
 		"deep/x/SKILL.md": file(good),
 		"README.md":       file("x"),
 	})
 	require.Equal(t, []reason.Skill{
-		{Name: "a", Description: "b"},
+		{Name: "a", Description: "C# code, issue #12"},
 		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
 	}, skills)
 	for name, want := range map[string]string{
 		"c": "given twice", "d": "d/SKILL.md: the front matter between two lines --- has no text under",
 		"e": "not closed", "f": "f/SKILL.md: the front matter between two lines --- has no text under name",
-		"g": "not 1 to 64", "h": "not UTF-8", "i": "more than 65536 bytes", "j": "line 2",
+		"g": "not 1 to 64", "h": "not UTF-8", "i": "more than 65536 bytes", "j": "line 2", "k": "no text under description",
 	} {
 		require.ErrorContains(t, err, "skill "+name+"/SKILL.md: ")
 		require.ErrorContains(t, err, want)

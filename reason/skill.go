@@ -30,7 +30,7 @@ const maxSkill = 64 << 10 // bytes of a file
 var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // LoadSkills reads the skills of a folder: each NAME/SKILL.md, with AGENT.md beside it where the work can be
-// delegated. SKILL.md begins with front matter, of which name and description are read:
+// delegated. SKILL.md begins with front matter, of which a name and a description are read, a # in it and all:
 //
 //	---
 //	name: go-test
@@ -74,11 +74,12 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 	}
 	for name, to := range map[string]*string{"name": &s.Name, "description": &s.Description} {
 		n := fields[name]
-		if err := n.Decode(to); err != nil || n.Value == "" {
+		err := n.Decode(to)
+		if *to = fence.Line(*to); err != nil || *to == "" {
 			return s, fmt.Errorf("the front matter between two lines --- has no text under %s", name)
 		}
-		*to = fence.Line(*to)
 	}
+	s.Description = fence.Line(s.Description + " " + fields["description"].LineComment) // "see issue #12"
 	var meta map[string]yaml.Node
 	n := fields["metadata"]
 	_ = n.Decode(&meta) // what is no map has none
