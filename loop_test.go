@@ -1055,6 +1055,9 @@ func TestCallerGoes(t *testing.T) {
 		_, _ = a.Run(t.Context(), arc.Objective{ID: "8", Text: "write"})
 	}()
 	<-done
+	for _, err = range a.Events(t.Context(), arc.Objective{ID: "8", Text: "write"}) {
+	}
+	require.ErrorContains(t, err, "ended its goroutine")
 	leave = func() {}
 	r, err = a.Run(t.Context(), arc.Objective{ID: "8", Text: "write"})
 	require.NoError(t, err)

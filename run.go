@@ -38,14 +38,14 @@ func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error]
 		ctx, cancel := context.WithCancel(ctx)
 		events, ended := make(chan Event), make(chan error, 1)
 		go func() {
-			_, err := a.run(ctx, o, func(e Event) {
+			err := errors.New("arc: code of the host has ended its goroutine")
+			defer func() { ended <- err; close(events) }()
+			_, err = a.run(ctx, o, func(e Event) {
 				select {
 				case events <- e:
 				case <-ctx.Done():
 				}
 			})
-			ended <- err
-			close(events)
 		}()
 		defer func() {
 			cancel()

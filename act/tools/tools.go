@@ -249,8 +249,8 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	left := maxCalls - len(a.made)
 	var wg sync.WaitGroup
 	for i, c := range calls {
+		ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: "the tool ended its goroutine"}
 		if i >= left {
-			ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true}
 			ends[i].Shown = "no calls are left: answer with what you know"
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -380,6 +381,13 @@ func TestFinalAnswer(t *testing.T) {
 	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
 	require.Contains(t, a.Complaint, "I will not.")
 	require.Zero(t, paid, "what a torn answer calls is not called")
+
+	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { runtime.Goexit(); return 0, nil })
+	m := script(calls("quit", `{}`), says("hello"))
+	a = try(t, store.NewMem(), tools.New(m, nil, quit), nil)
+	require.Equal(t, rank.Delivered, a.Outcome)
+	require.Equal(t, "Error: the tool ended its goroutine", m.asked[1].Messages[2].Text)
+	require.Empty(t, a.Plan.Calls)
 }
 
 func TestBounds(t *testing.T) {
