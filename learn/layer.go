@@ -57,11 +57,8 @@ type Options struct {
 	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
 
-	// FireIrreversible has the root package carry out irreversible tasks of a plan that fires without asking a
-	// person first. A Layer does not look at it: its host carries plans out.
-	FireIrreversible bool
-
-	Seed uint64 // of the holdout and of IDs; 0: IDs are made by chance
+	FireIrreversible bool   // the root package asks nobody before irreversible tasks of a plan that fires
+	Seed             uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 
 // prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
@@ -116,7 +113,7 @@ type Layer struct {
 	book  *rank.Book
 	now   func() time.Time
 	clean *redact.Sanitizer           // nil: the owner has cleaned what it gives
-	read  *lru.Cache[string, *record] // by their keys
+	read  *lru.Cache[string, *record] // records as they were decoded, by key
 	seed  uint64                      // of IDs
 	made  atomic.Uint64               // ids made
 	close func() error
@@ -220,7 +217,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
 		return a, nil
 	}
-	full := a // what is found before an error is not half told
+	full := a // an Advice is whole or has nothing
 	if err := l.advise(ctx, &full); err != nil {
 		return a, err
 	}
@@ -272,11 +269,11 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 	for _, p := range found.Plans {
 		why := a.try(p, s, found.Plans)
 		if why == "" {
-			return nil
+			return nil // and nothing is suggested
 		}
 		a.suggest(p.suggestion(s, c.Text), why)
 	}
-	keys, err := l.like(ctx, c, s)
+	keys, err := l.like(ctx, c, s) // the most like first
 	if err != nil {
 		return err
 	}
@@ -396,7 +393,7 @@ func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f fun
 // forget forgets a memory, if one is named and no person has forgotten it.
 func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, id memory.ID) error {
 	if id == "" {
-		return nil
+		return nil // nothing was remembered
 	}
 	err := l.bank.In(scope).Stage(b).Forget(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -436,13 +433,13 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		if err != nil {
 			return err
 		}
-		for i, h := range hits {
+		for i, h := range hits { // best first
 			refused := h.Record.Source.Ref == refusedRef
 			if told(h.Record.ID) || refused && h.Record.Trigger == refusalTrigger(c, s) {
 				continue
 			}
 			if refused {
-				var w warning // told by its words of this case, and not of the former
+				var w warning // told without words that only the former case has said
 				_ = json.Unmarshal(h.Record.Plan, &w)
 				h.Record.Trigger, h.Record.Plan = "", nil
 				h.Record.Content = extract.Tell(w.Said, w.Own, textsOf(c, s))
@@ -478,7 +475,7 @@ func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error)
 		if err != nil && !gone {
 			return "", err
 		}
-		changed := saying(&r) != m.Said && r.Source.Ref != refusedRef // which was told in part
+		changed := saying(&r) != m.Said && r.Source.Ref != refusedRef // a refusal is told in part
 		if gone || changed || r.SupersededBy != "" {
 			return "a memory that it was made of was changed or forgotten", nil
 		}
@@ -513,7 +510,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 			}
 			w.Events = append(w.Events, o.Events...)
 			if scopes[w]++; i == 0 {
-				scopes[w]++ // one's own is enough
+				scopes[w]++ // its own scope is enough
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	key := c.Scope.Key(givenKind, c.ID)
 	was, absent, err := codec.Load[given](ctx, b, key)
-	if err != nil || !was.At.IsZero() {
+	if err != nil || !was.At.IsZero() { // it was told before
 		return Learned{was.Ready, was.Note}, err
 	}
 	s, unread := shapeOf(&c)
@@ -139,7 +139,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	case unread != nil:
 		g.Note = unread.Error()
 	case a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)):
-		g.Fired, o.Plan = true, a.Fires
+		g.Fired, o.Plan = true, a.Fires // which counts, and teaches no new plan
 	case o.Plan != nil:
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
@@ -183,14 +183,14 @@ func (l *Layer) StageJudge(
 	if err = cmp.Or(v.check(), err); err == nil && g.At.IsZero() {
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
-	if err != nil || v == g.Outcome.Verdict {
+	if err != nil || v == g.Outcome.Verdict { // it is so already
 		return Learned{g.Ready, g.Note}, err
 	}
 	if l.clean != nil {
 		why = l.clean.Prose(why)
 	}
-	g.shape, _ = shapeOf(&g.Case) // of one that cannot be read Note says so
-	g.strangers = []string{g.Heard}
+	g.shape, _ = shapeOf(&g.Case)   // of one that cannot be read Note says so
+	g.strangers = []string{g.Heard} // so that a complaint names nobody whom they named
 	err = l.measure(ctx, b, &g, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
 	err = errors.Join(err, l.settle(ctx, b, &g), codec.Put(b, key, g, unchanged))
@@ -211,7 +211,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 			for _, p := range r.Plans {
 				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
 			}
-			if wrong && key == s.key {
+			if wrong && key == s.key { // in its scope, and where its scope shares
 				r.add(id, &delivery{ID: of, At: g.Judged, Wrong: true})
 			}
 			f(r)
@@ -236,7 +236,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 		keep(r)
 		r.count(id, g.Counted, -1)
 		g.Counted = r.count(id, o.Verdict, +1)
-		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 {
+		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 { // would it fire?
 			all := merge(c.Scope, []*record{r.read()}, r)
 			_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
 			g.Ready = why == ""
@@ -301,7 +301,7 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	if o.Verdict != Unknown {
 		f.Misled = o.Misled
 	}
-	says := f.Utilized != nil || len(f.Misled) > 0 || !g.Judged.IsZero() // which takes back what was said
+	says := f.Utilized != nil || len(f.Misled) > 0 || !g.Judged.IsZero() // it may take back what it said
 	if says && len(g.Shown) > 0 {
 		for _, scope := range scopesOf(c) { // each takes what is its own
 			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
@@ -375,7 +375,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 	did := cmp.Or(o.Plan, &reason.Plan{}).Calls
 	passed := cmp.Or(summary(did), "it passed once that was heeded")
 	err := l.edit(ctx, b, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) (changed bool, _ error) {
-		changed = len(refused)+len(r.Refused) > 0
+		changed = len(refused)+len(r.Refused) > 0 // most cases have no warnings, and write nothing
 		for _, w := range r.Refused {
 			w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == c.ID })
 		}
@@ -383,7 +383,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		for _, w := range lessons {
 			r.warning(w).add(event{Advice: c.ID, At: g.At})
 		}
-		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):]
+		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, w := range r.Refused {
 			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
 			may := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(did, is)

@@ -47,7 +47,7 @@ type record struct {
 	Plans             []*plan
 	Refused           []*warning
 	Scopes            []memory.Scope
-	Until             time.Time // what plans that are not kept delivered until then counts no more
+	Until             time.Time // what plans that were dropped delivered until then counts no more
 
 	rev store.Revision // that it was read at
 }
@@ -76,7 +76,7 @@ type delivery struct {
 	Applied []applied // the memories that its deliberation applied
 	Rules   []string  // digests of the rules that it knew
 
-	ready bool     // what follows is made
+	ready bool     // the fields below are set
 	in    []leaf   // the inputs of the case
 	words []leaf   // and the words of its text, see worded
 	rest  string   // what its text has beside them
@@ -103,7 +103,7 @@ func (r *record) read() *record {
 	for _, p := range r.Plans {
 		for _, d := range p.Deliveries {
 			if d.ready {
-				continue // others may read it
+				continue // others read it: it must not be written
 			}
 			scope, _, _ := strings.Cut(d.ID, "\x00")
 			v, _ := schema.Read(d.Inputs)
@@ -188,14 +188,14 @@ func (r *record) add(id string, d *delivery) {
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
 	for ; len(p.Deliveries) > maxDeliveries; p.Deliveries = p.Deliveries[1:] {
 		if o := p.Deliveries[0]; o.Wrong && o.At.After(p.Until) {
-			p.Until = o.At // the cases' own records keep longer what was delivered
+			p.Until = o.At // records of single cases still have what it stops
 		}
 	}
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
 		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
 			if at, _ := until(o.ID, r); at.After(r.Until) {
-				r.Until = at // so that it is as wrong if it is made again
+				r.Until = at // it stays as wrong if it is made again
 			}
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
@@ -281,7 +281,7 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*
 		if err != nil {
 			return nil, up, err
 		}
-		if i == 0 || scope != c.Scope { // which is the first
+		if i == 0 || scope != c.Scope { // its own has come first
 			from = append(from, r)
 		}
 	}
@@ -351,7 +351,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		})
 		p.Deliveries = slices.CompactFunc(p.Deliveries, func(a, b *delivery) bool { return a.ID == b.ID })
 		told := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
-		if !slices.ContainsFunc(p.Deliveries, told) {
+		if !slices.ContainsFunc(p.Deliveries, told) { // all are of one other scope
 			p.Deliveries = nil
 		}
 		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
@@ -359,7 +359,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	return &all
 }
 
-var never = time.Unix(1<<40, 0) // when a delivery of a plan that is retired counts
+var never = time.Unix(1<<40, 0) // deliveries of a plan that is retired count after it
 
 // until returns until when deliveries of a plan do not count, by what a person has said in records, and why.
 func until(id string, in ...*record) (at time.Time, why string) {
@@ -466,7 +466,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
 	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
 		for w := range extract.Words(rest) {
-			if own[w] && !has[w] {
+			if own[w] && !has[w] { // a word beside the inputs
 				why = "it is of the former case"
 			}
 		}
@@ -484,7 +484,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		names[name] = v
 		return "{" + name + "}", ""
 	})
-	if named {
+	if named { // it cannot be shown without
 		return reason.Suggestion{}
 	}
 	s.Parameters, s.Delivered = parameters(s.Calls, names), p.Delivered
@@ -668,7 +668,7 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 		}
 	}
 	calls, why := m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
-	if why != "" || samePlan(calls, known) {
+	if why != "" || samePlan(calls, known) { // the rest was asked of the two that mean them
 		return known, why
 	}
 	if why = m.wrong(all); why != "" {
@@ -733,8 +733,10 @@ func (m *match) bind(path string, was []slot) (out any, why string) {
 		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
 	}
 	for _, v := range m.values {
-		// What is shown says true, false or null by an input of its name only.
-		says := !v.constant() && !m.shows || m.shows && (text || lastName(v.path) == lastName(path))
+		says := !v.constant() // which stays what it was
+		if m.shows {          // true, false and null are of many inputs: of one with the same name only
+			says = text || lastName(v.path) == lastName(path)
+		}
 		if says && slices.EqualFunc(v.was, was, func(v any, w slot) bool { return v == w.v }) {
 			return m.use(v.path), ""
 		}
@@ -743,7 +745,7 @@ func (m *match) bind(path string, was []slot) (out any, why string) {
 	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
 		m.rest.WriteString(word(was[0].v) + " ")
 		return was[0].v, ""
-	case !alike || !text:
+	case !alike || !text: // the same inputs do not stand in the same places
 		return nil, "differed, and no input says it"
 	}
 	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
@@ -766,7 +768,7 @@ func (m *match) wrong(all []*delivery) string {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
 	}
-	for i, v := range m.values { // last: of many values these are very many
+	for i, v := range m.values { // last, since of many values there are very many pairs
 		for _, w := range m.values[:i] {
 			if v.constant() && w.constant() {
 				continue // they are what they were
@@ -787,7 +789,7 @@ func (m *match) leftover() string {
 	words, lower := extract.Words(rest), strings.ToLower(rest)
 	for _, v := range m.values {
 		if v.constant() {
-			continue
+			continue // it may stand where it stood
 		}
 		both, now := extract.Words(word(v.was[1])), extract.Words(word(v.now))
 		for p := range extract.Words(word(v.was[0])) {
@@ -812,7 +814,7 @@ func (v *value) formed(former []any) string {
 	lead := func(v any) any { return json.Number(digits.FindString(word(v))) } // it says most: a year, an amount
 	other := func(w any) bool { return plain(w) != plain(v.now) }
 	isWord := strings.Contains(v.path, "{")
-	if isWord { // what was said in a third delivery may mean what was done there
+	if isWord { // a word of a third delivery may mean what was done there only
 		former = v.was
 	}
 	switch {
@@ -850,7 +852,7 @@ func (v *value) built(s string, former []any) bool {
 	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
 	alike := kinds(x) == kinds(now) && kinds(y) == kinds(now)
 	for i, r := range now {
-		often := func(in []string) int {
+		often := func(in []string) int { // it is there
 			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
 		kind := class(first(r))
