@@ -2,6 +2,7 @@ package proposal_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -346,4 +347,22 @@ func TestDraftsHaveTheirOwnIDs(t *testing.T) {
 		}
 	}
 	require.Len(t, ids, len(skills))
+}
+
+// A question that three runs of a day have asked is one escalation, and so is what three were refused.
+func TestEscalationsOfOtherKinds(t *testing.T) {
+	asks := &arctest.Worker{Turns: []arctest.Turn{{Err: &act.PendingError{Questions: []string{"which\naccount?"}}}}}
+	away := &arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("no")}}}}
+	w := open(t, asks.As("asks", "pay"), away.As("away", "deploy"))
+	for i := range 3 {
+		for _, skill := range []string{"pay", "deploy"} {
+			_, err := w.agent.Run(t.Context(), arc.Objective{
+				ID: fmt.Sprint(skill, i), Tasks: []reason.Task{{Objective: "do it", Skill: skill}},
+			})
+			require.NoError(t, err)
+		}
+	}
+	got, _ := w.news()
+	require.Contains(t, got, "action: question: which account?")
+	require.Contains(t, got, "action: refused: deploy")
 }
