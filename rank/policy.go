@@ -32,8 +32,8 @@ func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, er
 //
 //	2.0·success + 0.5·confidence on success − 0.3·clamp(mean wall time in minutes, 0, 2)
 //
-// where confidence counts from five samples with one; all others score their Prior. Ties go to the larger
-// Prior, then the smaller Blast, then the order given. It does not explore.
+// where confidence counts from five samples with one, and time of all attempts. All others score their Prior.
+// Ties go to the larger Prior, then the smaller Blast, then the order given. It does not explore.
 func (b *Book) Observed() Policy { return policy{b, observed} }
 
 // The constants of Observed.
