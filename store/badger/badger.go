@@ -10,7 +10,7 @@
 // One process at a time has a directory open, on a local file system. On a full disk, and without descriptors
 // or inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a
 // lack may end the process, because Badger writes through memory maps, and nothing acknowledged is lost.
-// There is no repair: restore a damaged store from a copy (see [store.Copy]).
+// There is no repair: restore a damaged store from a copy (see [store.Copy]). Not for systems of 32 bits.
 package badger
 
 import (
