@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -140,13 +141,13 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 		return nil, err
 	}
 	own := *r
-	told, held := new(thoughts), "" // held is what may be the beginning of a secret, which is one word
+	told, held := new(thoughts), ""
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
 			piece = held + told.feed(piece)
-			whole := strings.TrimRightFunc(piece, func(c rune) bool { return c > ' ' && c <= '~' })
-			if held = piece[len(whole):]; whole != "" {
-				r.OnText(whole)
+			n := max(begins.FindStringIndex(piece)[0], len(piece)-1<<10)
+			if held = piece[n:]; n > 0 {
+				r.OnText(piece[:n])
 			}
 		}
 	}
@@ -173,6 +174,9 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	resp.Calls = callable(resp.Calls)
 	return resp, nil
 }
+
+// begins matches the end of a text that may be the beginning of a secret: a word, and the one that names it.
+var begins = regexp.MustCompile(`(?:[!-~]+[:=][ \t]*)?[!-~]*$`)
 
 // unthink takes the thoughts off the front of an answer's Text.
 func (r *Response) unthink(structured bool) error {
