@@ -79,10 +79,8 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 	if err != nil {
 		log.Warn("skills", "error", err)
 	}
-	host := arc.Host{
-		Workers: workers, Skills: skills, Approver: a.approve, Secrets: a.secret,
-		Sources: []reason.Source{a.source},
-	}
+	host := arc.Host{Workers: workers, Skills: skills, Approver: a.approve, Secrets: a.secret}
+	host.Sources = []reason.Source{a.source}
 	if c.Planner != "" {
 		host.Reasoner = &planner{a}
 	}

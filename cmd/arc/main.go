@@ -102,8 +102,7 @@ func (c *command) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
-	const dir = "the folder of arc.yaml; none: $ARC_DIR, this one, or one above"
-	root.PersistentFlags().StringVar(&c.dir, "dir", "", dir)
+	root.PersistentFlags().StringVar(&c.dir, "dir", "", "folder of arc.yaml; none: $ARC_DIR, here, or above")
 	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
 	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
 		c.dir, err = c.folder()

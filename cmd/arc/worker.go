@@ -340,8 +340,11 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 	}
 	r.Header = header
 	answer, err := (&http.Client{Transport: reason.Transport(nil)}).Do(r)
+	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Status == http.StatusUnauthorized {
+		err = fmt.Errorf("%w (the key is that of %s)", err, c.keyName())
+	}
 	if err != nil {
-		return fmt.Errorf("%w (the key is that of %s)", err, c.keyName())
+		return err
 	}
 	defer answer.Body.Close()
 	type listed struct{ ID string }
