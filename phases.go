@@ -209,8 +209,8 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	}
 	t.advice = &advice
 	t.keep(adviceName(a.Advised), advice)
-	if n := len(advice.Memories) + len(advice.Warnings); n > 0 {
-		t.event("recalled", "", fmt.Sprintf("%d memories, %d warnings", len(advice.Memories), len(advice.Warnings)))
+	if n, warned := len(advice.Memories), len(advice.Warnings); n+warned > 0 {
+		t.event("recalled", "", fmt.Sprintf("memories: %d, warnings: %d", n, warned))
 	}
 	if a.Given || a.Next > 0 {
 		return t.assess(ctx)
@@ -749,7 +749,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		if err != nil {
 			return err
 		}
-		if learned.Ready {
+		if learned.Ready && !a.Fired && !a.Suggested { // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil

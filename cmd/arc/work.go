@@ -379,7 +379,7 @@ var lines = map[string]struct {
 // tell shows an event.
 func (p *progress) tell(e arc.Event) {
 	e.Text = visible(e.Text)
-	if l, ok := lines[e.Kind]; ok && e.Text != "0 memories, 0 warnings" {
+	if l, ok := lines[e.Kind]; ok {
 		text := cut(cmp.Or(e.Text, string(e.Data)), l.most*p.Width-len(e.Name)-8)
 		if l.most == 0 { // the beginning, of several lines
 			all := strings.SplitN(strings.TrimSpace(e.Text), "\n", 12)
