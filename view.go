@@ -260,7 +260,8 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 }
 
 // Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is
-// kept while the tenant is unloaded, after an hour of no use, does not see what is written later.
+// kept while the tenant is unloaded, after an hour of no use, does not see what is written later. What is
+// remembered is cleaned by Options.Sanitizer; values of Host.Secrets are known to runs that name them only.
 func (v View) Memory(ctx context.Context) (memory.Space, error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
