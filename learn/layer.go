@@ -357,8 +357,7 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 		return err
 	}
 	kept := func(p *plan) bool {
-		last := len(p.Deliveries) - 1
-		return p.Retired || p.Edit != nil || last > 0 || last == 0 && !p.Deliveries[0].At.Before(before)
+		return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
 	}
 	err = l.scan(ctx, scope, givenKind, func(key string) error {
 		g, unchanged, err := codec.Load[given](ctx, st, key)

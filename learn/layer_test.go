@@ -965,6 +965,23 @@ func TestMaintain(t *testing.T) {
 	require.NotNil(t, b.before(c).Fires)
 }
 
+// What two scopes came to, once each, is kept for as long as it fires.
+func TestMaintainKeepsWhatFires(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i, fires := range []bool{false, false, true, true, true, true, true, true} {
+		c, p := refund(memory.Scope(fmt.Sprint("acme/", i%2)), fmt.Sprint("SO-10", i))
+		c.Lessons = "acme"
+		a := b.before(c)
+		require.Equal(t, fires, a.Fires != nil, "%d: %s", i, a.Why)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		b.now = b.now.Add(40 * 24 * time.Hour)
+		for _, scope := range []memory.Scope{"acme", "acme/0", "acme/1"} {
+			_, err := b.Maintain(t.Context(), scope, 0)
+			require.NoError(t, err)
+		}
+	}
+}
+
 // Two processes on one store, each with several writers at one key: nothing is lost, and what one has learned the
 // other uses.
 func TestTwoProcesses(t *testing.T) {

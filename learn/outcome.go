@@ -234,8 +234,8 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	g.Ready = g.Fired && delivered
 	err := change(c.Scope, s.key, func(r *record) {
 		keep(r)
-		r.count(id, g.Counted, -1)
-		g.Counted = r.count(id, o.Verdict, +1)
+		r.count(id, g.Counted, l.now(), -1)
+		g.Counted = r.count(id, o.Verdict, l.now(), +1)
 		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 { // would it fire?
 			all := merge(c.Scope, []*record{r.read()}, r)
 			_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)

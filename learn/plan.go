@@ -60,6 +60,7 @@ type plan struct {
 	Edit              []reason.PlanCall
 	Until             time.Time // what was delivered until then counts no more: a person changed or refused it
 	Delivered, Failed int
+	Last              time.Time // when something last came of it, also where it fired
 	Deliveries        []*delivery
 
 	why string // why others of its deliveries do not count
@@ -184,7 +185,7 @@ func (r *record) ensure(id string) *plan {
 // edited or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
 func (r *record) add(id string, d *delivery) {
 	p := r.ensure(id)
-	p.Deliveries = append(p.Deliveries, d)
+	p.Deliveries, p.Last = append(p.Deliveries, d), d.At
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
 	for ; len(p.Deliveries) > maxDeliveries; p.Deliveries = p.Deliveries[1:] {
 		if o := p.Deliveries[0]; o.Wrong && o.At.After(p.Until) {
@@ -203,13 +204,13 @@ func (r *record) add(id string, d *delivery) {
 }
 
 // count counts, or takes back, what a plan that is kept came to.
-func (r *record) count(id string, v Verdict, by int) (counted Verdict) {
+func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verdict) {
 	if p := r.plan(id); p != nil && v != Unknown {
 		n := &p.Delivered
 		if v == Failed {
 			n = &p.Failed
 		}
-		*n, counted = max(0, *n+by), v
+		*n, p.Last, counted = max(0, *n+by), at, v
 	}
 	return counted
 }
