@@ -177,21 +177,23 @@ func TestOutcomes(t *testing.T) {
 			outcome: rank.Failed, says: "too short"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := act.Worker{Name: "w", Executor: &works{do: c.do}, Gates: c.gates, Timeout: time.Millisecond,
-				Input: json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`)}
-			r := runner(t, nil, w)
-			ctx, _ := journal(t, store.NewMem())
-			inputs := c.inputs
-			if inputs == "" {
-				inputs = `{"amount":5}`
-			}
-			a := r.Run(ctx, call(r, 1, inputs))
-			require.Equal(t, c.outcome, a.Outcome, "%+v", a)
-			require.Equal(t, c.class, class(a))
-			require.Contains(t, a.Complaint, c.says)
-			if c.outcome != rank.Delivered {
-				require.NotEmpty(t, a.Complaint)
-			}
+			synctest.Test(t, func(t *testing.T) { // where no time passes but what the deadline waits for
+				w := act.Worker{Name: "w", Executor: &works{do: c.do}, Gates: c.gates, Timeout: time.Millisecond,
+					Input: json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`)}
+				r := runner(t, nil, w)
+				ctx, _ := journal(t, store.NewMem())
+				inputs := c.inputs
+				if inputs == "" {
+					inputs = `{"amount":5}`
+				}
+				a := r.Run(ctx, call(r, 1, inputs))
+				require.Equal(t, c.outcome, a.Outcome, "%+v", a)
+				require.Equal(t, c.class, class(a))
+				require.Contains(t, a.Complaint, c.says)
+				if c.outcome != rank.Delivered {
+					require.NotEmpty(t, a.Complaint)
+				}
+			})
 		})
 	}
 }
