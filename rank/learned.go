@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -141,7 +142,7 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 		expected += shift
 	}
 	r.Err.add(1, (y-expected)*(y-expected), now.Unix())
-	r.notice((y - expected) / math.Sqrt(m.noise))
+	r.notice((y - expected) / math.Sqrt(max(m.noise, r.Err.Sum/r.Err.N))) // it may scatter more than others
 	return common
 }
 
@@ -153,6 +154,9 @@ func (r *record) notice(better float64) {
 	if math.Abs(r.Change) > changed {
 		r.value = slices.Delete(r.value, r.begin(cellTable), r.begin(cellTable+1))
 		r.Rows[cellTable], r.All, r.Change = 0, cell{}, 0
+		for i := range int(r.Rows[ringTable]) { // a later verdict on one of these has nothing to take back
+			binary.LittleEndian.PutUint32(r.row(ringTable, i)[entryBytes-4:], math.Float32bits(float32(math.NaN())))
+		}
 	}
 }
 

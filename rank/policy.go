@@ -74,8 +74,7 @@ const leastWeight = .02
 
 func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	now := b.now().UnixMilli()
-	attempts := uint64(0)
-	fs := make([]contender, len(cs))
+	fs, attempts := make([]contender, len(cs)), uint64(0)
 	var s span
 	for i := range cs {
 		fs[i], s = contender{of: i, score: 1}, span{}
@@ -106,11 +105,8 @@ type contender struct {
 // order sorts by that, then by Prior, Blast and the order given.
 func order(fs []contender, cs []Candidate) []Scored {
 	slices.SortFunc(fs, func(x, y contender) int {
-		switch { // none is a NaN
-		case x.by > y.by:
-			return -1
-		case x.by < y.by:
-			return 1
+		if c := cmp.Compare(y.by, x.by); c != 0 {
+			return c
 		}
 		a, b := &cs[x.of], &cs[y.of]
 		return cmp.Or(cmp.Compare(b.Prior, a.Prior), cmp.Compare(a.Blast, b.Blast), cmp.Compare(x.of, y.of))

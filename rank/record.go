@@ -83,7 +83,7 @@ type entry struct {
 	At            int64   // Unix milliseconds
 	USD           int64   // in billionths; -1: unknown
 	Reward        float32 // NaN: none
-	Common        float32 // what its kind of case was taken to add to the worth of all
+	Common        float32 // what its kind of case was taken to add to the worth of all; NaN: it was forgotten
 }
 
 // failure is a failure, or an outage.
@@ -306,7 +306,7 @@ func (r *record) count(e *entry, by int32) {
 		}
 	}
 	y, teaches := e.worth()
-	if !teaches {
+	if !teaches || math.IsNaN(float64(e.Common)) {
 		return
 	}
 	r.All.add(float64(by), y-float64(e.Common), e.At/1000)

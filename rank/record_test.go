@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -40,25 +41,52 @@ func TestRecordIsBounded(t *testing.T) {
 	require.Equal(t, r.value[headAt:], packed)
 }
 
-// A later verdict on a sample that was forgotten counts as a sample, and takes nothing from those since.
+// A later verdict on a sample that was forgotten neither counts nor takes from those since.
 func TestForgottenSampleIsCorrected(t *testing.T) {
 	r, sk := newRecord(), &skill{pairs: map[string]*pair{}}
 	see := func(run string, o Outcome) {
 		_, err := r.observe(sk, &Sample{Run: run, Outcome: o, Task: Task{Key: "k"}, At: time.Unix(0, 0)})
 		require.NoError(t, err)
 	}
-	see("1", Delivered)
+	see("1", Failed)
 	for range 7 {
 		r.notice(-100)
 		require.Equal(t, 1.0, r.All.N, "no single sample is a change")
 	}
 	r.notice(-100)
 	require.Equal(t, []any{cell{}, int32(0), 0.0}, []any{r.All, r.Rows[cellTable], r.Change})
-	see("1", Failed)
 	see("2", Delivered)
+	see("1", Delivered)
+	see("1", Failed)
+	see("3", Failed)
+	see("3", Delivered)
 	n, sum := r.at(hash("k"), 0)
-	require.Equal(t, []float64{2, 2, 1}, []float64{r.All.N, n, sum})
-	require.InDelta(t, 1, r.All.Sum, .5, "but for what the kind adds for all")
+	require.Equal(t, []float64{2, 2, 2}, []float64{r.All.N, n, sum})
+	require.InDelta(t, 2, r.All.Sum, .5, "but for what the kind adds for all")
+	require.EqualValues(t, []int32{3, 2}, []int32{r.tally(dayTable, 0).Judged, r.tally(dayTable, 0).Delivered})
+}
+
+// Who scatters more than the others of a skill, which have most of its samples, has not changed.
+func TestScatterIsNoChange(t *testing.T) {
+	a, b, sk := newRecord(), newRecord(), &skill{pairs: map[string]*pair{}}
+	sk.sorted = []*pair{{candidate: "a", rec: a}, {candidate: "b", rec: b}}
+	rng := rand.New(rand.NewPCG(1, 2))
+	see := func(r *record, chance float64) {
+		s := Sample{Outcome: Failed, At: time.Unix(0, 0)}
+		if rng.Float64() < chance {
+			s.Outcome = Delivered
+		}
+		_, err := r.observe(sk, &s)
+		require.NoError(t, err)
+		sk.fresh = false
+	}
+	for n := range 10_000 {
+		see(a, .99)
+		if n%10 == 0 {
+			see(b, .5)
+		}
+	}
+	require.Equal(t, []float64{10_000, 1000}, []float64{a.All.N, b.All.N})
 }
 
 func TestDamagedRecord(t *testing.T) {
