@@ -206,6 +206,7 @@ func TestAnswer(t *testing.T) {
 type answering struct {
 	*arctest.Reasoner
 	answers []string
+	then    func() // nil: nothing
 }
 
 func (r *answering) Answer(context.Context, *reason.Brief, []string) (string, *reason.Usage, error) {
@@ -214,6 +215,9 @@ func (r *answering) Answer(context.Context, *reason.Brief, []string) (string, *r
 	}
 	answer := r.answers[0]
 	r.answers = r.answers[1:]
+	if r.then != nil {
+		r.then()
+	}
 	return answer, &reason.Usage{Calls: 1}, nil
 }
 
@@ -1028,6 +1032,25 @@ func TestChanged(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// A caller that goes while the reasoner answers a worker: the answer is kept.
+func TestCallerGoesAtAnswer(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	w := act.Worker{Name: "bank", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if len(c.Answers) == 0 {
+				return nil, &act.PendingError{Questions: []string{"Which account?"}}
+			}
+			return &act.Result{Text: c.Answers[0].Text}, nil
+		})}
+	r := &answering{Reasoner: planned(arctest.Plan("", task("pay", ""))), answers: []string{"Anna"}, then: leave}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}}, nil)
+	_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "pay the bill"})
+	require.ErrorIs(t, err, context.Canceled)
+	report, err := a.In("").Resume(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, []any{arc.Delivered, "Anna"}, []any{report.Status, report.Text})
+}
+
 // A caller that goes begins nothing more, whatever of the host ignores that, and loses nothing that was paid for.
 func TestCallerGoes(t *testing.T) {
 	gone := errors.New("the request is gone")
@@ -1038,7 +1061,8 @@ func TestCallerGoes(t *testing.T) {
 		return arctest.Plan("one", task("write", "")), nil
 	}}
 	worker := &arctest.Worker{}
-	a, _ := agent(t, nil, arc.Host{Reasoner: planner, Workers: []act.Worker{worker.As("ann")}}, nil)
+	workers := []act.Worker{worker.As("ann"), worker.As("bob")} // of whom one has to be chosen
+	a, _ := agent(t, nil, arc.Host{Reasoner: planner, Workers: workers}, nil)
 	_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
 	require.ErrorIs(t, err, gone)
 	require.ErrorIs(t, err, context.Canceled)

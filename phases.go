@@ -118,9 +118,11 @@ func (t *turn) step(ctx context.Context) error {
 			return err
 		}
 		t.Phase = next
-		// An assessment is of what is stored.
+		// An assessment is of what is stored. Where the caller has gone, what was decided or judged is stored now.
 		assessed := was == learnPhase && next == assessPhase && t.Session != ""
-		if t.Status != Running || next == reasonPhase || next == actPhase || assessed {
+		paid := was == reasonPhase || was == learnPhase
+		gone := paid && (next == assessPhase || next == assignPhase) && ctx.Err() != nil
+		if t.Status != Running || next == reasonPhase || next == actPhase || assessed || gone {
 			return t.commit(context.WithoutCancel(ctx))
 		}
 	}
@@ -588,7 +590,7 @@ func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []stri
 		text, usage, err := answerer.Answer(ctx, brief, questions)
 		return answer{text, usage}, err
 	})
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	t.Usage = t.Usage.Add(got.Usage)
