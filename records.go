@@ -133,7 +133,10 @@ func leaps[T any](
 				if err != nil {
 					err = fmt.Errorf("arc: %w", err)
 				}
-				more, after = yield(v, err) && err == nil, all+"\U0010FFFF"
+				if !yield(v, err) || err != nil {
+					return
+				}
+				more, after = true, all+"\U0010FFFF"
 			}
 		}
 	}

@@ -2,7 +2,9 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,5 +53,37 @@ func TestTenantsInMemory(t *testing.T) {
 		_, _, err := ts.hold(t.Context(), "broken")
 		require.ErrorIs(t, err, store.ErrDamaged)
 		require.Equal(t, n+1, loads["broken"])
+	}
+}
+
+// late is a store that finds out at the end of a scan that it could not read on, as a database does.
+type late struct{ store.Store }
+
+func (l late) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range l.Store.Scan(ctx, r) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		yield(store.Entry{}, errors.New("the connection is lost"))
+	}
+}
+
+func TestLeaps(t *testing.T) {
+	st := store.NewMem()
+	for _, key := range []string{"a/1", "a/2", "b/1"} {
+		_, err := st.Commit(t.Context(), store.Op{Key: key, Value: []byte("x")})
+		require.NoError(t, err)
+	}
+	of := func(key string) (v, all string) { return key, key[:min(2, len(key))] }
+	var got []string
+	for key, err := range leaps(t.Context(), st, "", of) {
+		require.NoError(t, err)
+		got = append(got, key)
+	}
+	require.Equal(t, []string{"a/1", "b/1"}, got)
+	for range leaps(t.Context(), late{st}, "", of) {
+		break // and is told nothing more
 	}
 }
