@@ -113,7 +113,7 @@ type Attempt struct {
 	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
 	Result               // of one that failed to make any: its Usage
 	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
-	// Err is what the executor or a gate returned, or why it was not called; without Outcome a *[PendingError].
+	// Err is of the executor, or of a gate if Away, or why none was called; without Outcome a *[PendingError].
 	Err *reason.Error
 }
 
