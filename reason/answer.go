@@ -169,9 +169,8 @@ func (t *thoughts) feed(piece string) string {
 			return ""
 		default:
 			t.past = true
-			out := t.buf
-			t.buf = ""
-			return out
+			piece, t.buf = t.buf, ""
+			return piece
 		}
 	}
 }

@@ -138,6 +138,13 @@ func TestRefusal(t *testing.T) {
 	require.Less(t, len(huge.Error()), 2<<10)
 }
 
+// vault is the transport of a host, which has no key.
+type vault struct{}
+
+func (vault) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("no key")}
+}
+
 // What a provider's server does, by the transport of adapters.
 func TestTransport(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -192,4 +199,6 @@ func TestTransport(t *testing.T) {
 		_, err = (&http.Client{Transport: reason.Transport(nil)}).Do(r)
 		require.Equal(t, reason.Permanent, reason.Classify(err).Class, "%s: %v", address, err)
 	}
+	_, err = (&http.Client{Transport: reason.Transport(vault{})}).Do(r)
+	require.Equal(t, reason.Permanent, reason.Classify(err).Class, "what the transport of a host knows: %v", err)
 }

@@ -145,7 +145,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
 			piece = held + told.feed(piece)
-			n := max(begins.FindStringIndex(piece)[0], len(piece)-1<<10)
+			n := max(begins.FindStringIndex(piece)[0], len(piece)-4<<10)
 			if held = piece[n:]; n > 0 {
 				r.OnText(piece[:n])
 			}
@@ -175,8 +175,9 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// begins matches the end of a text that may be the beginning of a secret: a word, and the one that names it.
-var begins = regexp.MustCompile(`(?:[!-~]+[:=][ \t]*)?[!-~]*$`)
+// begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow, and
+// what has a sign between it and that, as in "key = x".
+var begins = regexp.MustCompile(`(?:[!-~]*\s*[:=]\s*)*[!-~]*\s*$`)
 
 // unthink takes the thoughts off the front of an answer's Text.
 func (r *Response) unthink(structured bool) error {

@@ -28,14 +28,13 @@ func Record(m Model, w io.Writer) Model {
 	var mu sync.Mutex
 	return ModelFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		resp, err := Generate(ctx, m, r)
-		c := recorded{Response: resp}
+		raw, bad := schema.Marshal(r)
+		c := recorded{Request: raw, Response: resp}
 		if err != nil {
 			typed, _ := errors.AsType[*Error](err)
 			c.Error = new(*cmp.Or(typed, &Error{Err: err}))
 			c.Error.Err, c.Failure = nil, cmp.Or(c.Error.Err, err).Error()
 		}
-		raw, bad := schema.Marshal(r)
-		c.Request = raw
 		line, bad2 := schema.Marshal(c)
 		mu.Lock()
 		defer mu.Unlock()

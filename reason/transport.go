@@ -29,7 +29,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 			class = Permanent // a wrong address is no outage, which would be waited for
 		}
-		return nil, &Error{Class: class, Err: err}
+		own, _ := errors.AsType[*Error](err) // of base, which may know that there is no key
+		return nil, cmp.Or(own, &Error{Class: class, Err: err})
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is no media type is no web page
 	switch {

@@ -85,7 +85,7 @@ var rules = []struct {
 		c.answers(false, Answer{Pieces: []string{"I will not."}, Stop: reason.StopFilter})
 	}},
 	{"stream", func(c *check) {
-		c.answers(true, Answer{Pieces: []string{"It ", "is ", "{done} ü."}, Stop: reason.StopEnd})
+		c.answers(true, Answer{Pieces: []string{"Yes, it ", "is ", "{done} ü."}, Stop: reason.StopEnd})
 	}},
 	{"tools", func(c *check) { tools(c, false) }},
 	{"stream tools", func(c *check) { tools(c, true) }},
@@ -275,7 +275,7 @@ func tools(c *check, stream bool) {
 		{ID: "call_b", Name: "look", Inputs: json.RawMessage(`{}`)},
 	}
 	resp := c.answers(stream, Answer{
-		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I ", "pay."}, Calls: calls,
+		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I will ", "pay."}, Calls: calls,
 		Stop: reason.StopTools,
 	})
 	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})

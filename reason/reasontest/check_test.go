@@ -149,14 +149,14 @@ func TestCheckModelSeesWhatIsBroken(t *testing.T) {
 }
 
 func TestScript(t *testing.T) {
-	s := NewScript(Say("a ", "b c", "d key: ", "x y"), Call("pay", `{"n":1}`), Fail(io.ErrUnexpectedEOF))
+	s := NewScript(Say("a ", "b c", "d key ", "= ", "x y\nk:\n", "z"), Call("pay", `{"n":1}`), Fail(io.ErrUnexpectedEOF))
 	var pieces []string
 	r := ask(false)
 	r.OnText = func(p string) { pieces = append(pieces, p) }
 	resp, err := reason.Generate(t.Context(), s, r)
 	require.NoError(t, err)
-	require.Equal(t, []string{"a ", "b ", "cd ", "key: x ", "y"}, pieces, "whole words, for who looks for secrets in them")
-	require.Equal(t, "a b cd key: x y", resp.Text)
+	require.Equal(t, []string{"a b ", "cd ", "key = x y\n", "k:\nz"}, pieces, "whole words, for who looks for secrets in them")
+	require.Equal(t, "a b cd key = x y\nk:\nz", resp.Text)
 	resp, err = reason.Generate(t.Context(), s, r)
 	require.NoError(t, err)
 	require.Equal(t, "call_1", resp.Calls[0].ID)
