@@ -128,7 +128,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 		case reason.StopFilter: // asked again it would refuse again
 			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
 		case reason.StopLength: // nobody knows what else its calls were to say
-			answer.Calls, answer.Opaque = nil, nil
+			answer.Text, answer.Calls, answer.Opaque = cmp.Or(answer.Text, "(cut off)"), nil, nil
 		}
 		a.say(reason.Message{Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque})
 		if len(answer.Calls) > 0 {

@@ -375,15 +375,17 @@ func TestFinalAnswer(t *testing.T) {
 	cut.Stop, refused.Stop, refused.Text = reason.StopLength, reason.StopFilter, "I will not."
 	paid := 0
 	refund := tools.Func("refund", "", func(context.Context, map[string]string) (int, error) { paid++; return paid, nil })
-	a := try(t, store.NewMem(), tools.New(script(cut, says("hello")), nil, refund), nil)
+	m := script(cut, says("hello"))
+	a := try(t, store.NewMem(), tools.New(m, nil, refund), nil)
 	require.Equal(t, rank.Delivered, a.Outcome)
+	require.Equal(t, "(cut off)", m.asked[1].Messages[1].Text, "some endpoints refuse a message of nothing")
 	a = try(t, store.NewMem(), tools.New(script(refused), nil, refund), nil)
 	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
 	require.Contains(t, a.Complaint, "I will not.")
 	require.Zero(t, paid, "what a torn answer calls is not called")
 
 	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { runtime.Goexit(); return 0, nil })
-	m := script(calls("quit", `{}`), says("hello"))
+	m = script(calls("quit", `{}`), says("hello"))
 	a = try(t, store.NewMem(), tools.New(m, nil, quit), nil)
 	require.Equal(t, rank.Delivered, a.Outcome)
 	require.Equal(t, "Error: the tool ended its goroutine", m.asked[1].Messages[2].Text)
