@@ -38,8 +38,8 @@ func Plan(approach string, tasks ...reason.Task) *reason.Decision {
 	return &reason.Decision{Approach: approach, Tasks: tasks}
 }
 
-// Turn is what a Worker does with one call: it delivers Text, or fails with Err, or is refused by the gate with
-// Refuse.
+// Turn is what a Worker does with one call: it delivers Text, or fails with Err, or is refused by the gate
+// with Refuse.
 type Turn struct {
 	Text   string
 	Err    error

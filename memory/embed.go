@@ -23,7 +23,7 @@ import (
 // Embedder turns texts into vectors of one dimension, whose cosine says how like they are in meaning.
 //
 // Embed returns as many vectors as texts, or an error, after which it is asked again. It may be called
-// concurrently. Model names model and, if one can choose it, dimension: vectors of another name are made anew.
+// concurrently. Model names model and, where it can be chosen, dimension: another name has vectors made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string

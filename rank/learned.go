@@ -13,7 +13,7 @@ import (
 //
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
-// where success is 1 for Delivered and 0 for Failed and Malformed; others teach nothing. A cost not known is 0
+// where success is 1 for Delivered and 0 for Failed and Malformed; others teach nothing. An unknown cost is 0
 // there: have all tell one (reason.Price). Evidence fades with a half-life of 30 days. Samples that add up to
 // 20 standard deviations beyond what was expected, less ¼ each, make it another candidate (Page, 1954).
 //

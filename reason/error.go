@@ -182,8 +182,8 @@ var (
 		`not (authorized|permitted)|un(authorized|authorised)[_ ]?(operation|access)|\b(EACCES|EPERM)\b`)
 )
 
-// classOf is the table behind [Classify] and [Refusal]. Words come before a status, as providers answer 403 to
-// too many requests and 429 to an account without money; of words those that name one cause come first.
+// classOf is the table behind [Classify] and [Refusal]. Words come before a status, as providers answer 403
+// to too many requests and 429 to an account without money; of words those that name one cause come first.
 func classOf(status int, code, words string, waits bool) ErrorClass {
 	switch {
 	case emptyCode.MatchString(code), status == http.StatusPaymentRequired:

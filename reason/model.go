@@ -30,7 +30,7 @@ type Request struct {
 	Tools       []Tool          // what the model may call
 	MaxTokens   int             // of the answer; 0: the adapter's default
 	Temperature *float64        // nil: the provider's default
-	OnText      func(string)    `json:"-"` // gets the text as it comes, from Generate in whole words; nil: not streamed
+	OnText      func(string)    `json:"-"` // gets the text as it comes, by Generate in words; nil: not streamed
 }
 
 // Whose a Message is.
@@ -175,8 +175,8 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow, and
-// what has a sign between it and that, as in "key = x".
+// begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow,
+// and what has a sign between it and that, as in "key = x".
 var begins = regexp.MustCompile(`(?:[!-~]*\s*[:=]\s*)*[!-~]*\s*$`)
 
 // unthink takes the thoughts off the front of an answer's Text.

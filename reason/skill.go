@@ -30,7 +30,7 @@ const maxSkill = 64 << 10 // bytes of a file
 var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // LoadSkills reads the skills of a folder: each NAME/SKILL.md, with AGENT.md beside it where the work can be
-// delegated. SKILL.md begins with front matter, of which a name and a description are read, a # in it and all:
+// delegated. SKILL.md begins with front matter, of which name and description are read, with a # in them:
 //
 //	---
 //	name: go-test

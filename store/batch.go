@@ -41,8 +41,8 @@ func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	return sub{b.st, b.prefix}.Get(ctx, key)
 }
 
-// Staged returns what an earlier part of the commit has staged for the key, nil for a delete or a Check that it
-// is Absent, and whether one has. Unlike Get it never reads the store. The value must not be changed.
+// Staged returns what an earlier part of the commit has staged for the key, nil for a delete or a Check that
+// it is Absent, and whether one has. Unlike Get it never reads the store. The value must not be changed.
 func (b *Batch) Staged(key string) ([]byte, bool) {
 	key = b.prefix + key
 	i, there := b.at[key]

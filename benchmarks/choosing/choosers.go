@@ -39,7 +39,8 @@ type learner struct {
 func newLearner(k int, seed uint64) *learner {
 	l := &learner{clock: time.Unix(1_700_000_000, 0)}
 	var err error
-	l.book, err = rank.Open(context.Background(), store.NewGroup(store.NewMem()), func() time.Time { return l.clock }, seed, nil)
+	now := func() time.Time { return l.clock }
+	l.book, err = rank.Open(context.Background(), store.NewGroup(store.NewMem()), now, seed, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -74,7 +75,8 @@ func (l *learner) first(p rank.Policy, t rank.Task) (int, bool) {
 }
 
 func (l *learner) learn(key string, i int, worth float64) {
-	l.observe(rank.Sample{Candidate: l.cs[i].Name, Task: rank.Task{Skill: "s", Key: key}, Outcome: rank.Delivered, Reward: &worth})
+	task := rank.Task{Skill: "s", Key: key}
+	l.observe(rank.Sample{Candidate: l.cs[i].Name, Task: task, Outcome: rank.Delivered, Reward: &worth})
 }
 
 func (l *learner) observe(s rank.Sample) {
@@ -115,7 +117,8 @@ func ladder(ds []decision, worth float64, orders int) (solved, late, usd float64
 					outcome = rank.Delivered
 				}
 				usd += ds[i].usd[j]
-				l.observe(rank.Sample{Candidate: l.cs[j].Name, Task: task, Outcome: outcome, Usage: rank.Usage{CostUSD: &ds[i].usd[j]}})
+				usage := rank.Usage{CostUSD: &ds[i].usd[j]}
+				l.observe(rank.Sample{Candidate: l.cs[j].Name, Task: task, Outcome: outcome, Usage: usage})
 				if outcome == rank.Delivered {
 					solved++
 					if at >= len(ds)/2 {
@@ -131,7 +134,8 @@ func ladder(ds []decision, worth float64, orders int) (solved, late, usd float64
 	return solved / n, late / float64(orders*(len(ds)-len(ds)/2)), usd / n
 }
 
-// bandit is ε-greedy (ε 0 is greedy), UCB with a factor (.3 is better than 1 on all sets), or Thompson over Beta posteriors. It looks at no key.
+// bandit is ε-greedy (ε 0 is greedy), UCB with a factor (.3 is better than 1 on all sets), or Thompson over
+// Beta posteriors. It looks at no key.
 type bandit struct {
 	epsilon, ucb float64
 	thompson     bool

@@ -1,16 +1,18 @@
-// Command choosing replays recorded outcomes of models and solvers, chosen for one after the other: arc's Learned
-// beside simple bandits on the same orders.
+// Command choosing replays recorded outcomes of models and solvers, chosen for one after the other: arc's
+// Learned beside simple bandits on the same orders.
 //
 //	GOWORK=off go run . [-orders 40] DIR
 //
-// DIR has llmrouter-dev.csv (ulab-uiuc/LLMRouter), routellm-dev.csv (lm-sys/RouteLLM), aslib/*.csv (coseal/aslib_data)
-// and openhands-dev.csv (OpenHands/openhands-index-results): a row is a case, with what each candidate did in it. Figures
-// are medians over orders of the cases, ± the standard deviation; five times as many where there are under a thousand
-// cases. Learned has one default for all sets. It is told the kind of a case in LLMRouter (a cluster), RouteLLM (a
-// subject) and where the table says so; the bandits look at none.
+// DIR has llmrouter-dev.csv (ulab-uiuc/LLMRouter), routellm-dev.csv (lm-sys/RouteLLM), aslib/*.csv
+// (coseal/aslib_data) and openhands-dev.csv (OpenHands/openhands-index-results): a row is a case, with what
+// each candidate did in it. Figures are medians over orders of the cases, ± the standard deviation; five
+// times as many where there are under a thousand cases. Learned has one default for all sets. It is told the
+// kind of a case in LLMRouter (a cluster), RouteLLM (a subject) and where the table says so; the bandits look
+// at none.
 //
-// A second table is a ladder of models, by what a solved task is worth in dollars: the next is tried where one has
-// failed, until nobody is worth its price. The last is what is lost when the best candidate becomes a bad one.
+// A second table is a ladder of models, by what a solved task is worth in dollars: the next is tried where
+// one has failed, until nobody is worth its price. The last is what is lost when the best candidate becomes a
+// bad one.
 package main
 
 import (
@@ -94,7 +96,8 @@ func main() {
 		n      int
 		goal   int
 	}{{[2]float64{.9, .8}, .1, 2000, 25}, {[2]float64{.6, .5}, .4, 4000, 40}} {
-		fmt.Printf("| from %v to %v, beside %v | %.1f | %d |\n", d.before[0], d.after, d.before[1], drift(d.before, d.after, d.n, *orders), d.goal)
+		lost := drift(d.before, d.after, d.n, *orders)
+		fmt.Printf("| from %v to %v, beside %v | %.1f | %d |\n", d.before[0], d.after, d.before[1], lost, d.goal)
 	}
 }
 
@@ -133,7 +136,8 @@ func (s set) replay(begin func(k int, seed uint64) chooser, orders int) (median,
 	return got[len(got)/2], math.Sqrt(squares)
 }
 
-// drift is how many choices are lost when the first of two candidates becomes worse halfway, a mean over orders.
+// drift is how many choices are lost when the first of two candidates becomes worse halfway: a mean over
+// orders.
 func drift(before [2]float64, after float64, n, orders int) (lost float64) {
 	for seed := range uint64(orders) {
 		rng, l := rand.New(rand.NewPCG(seed, 3)), newLearner(2, seed)
@@ -157,8 +161,8 @@ func drift(before [2]float64, after float64, n, orders int) (lost float64) {
 }
 
 // rungs are the models of the ladder, as a host might list them.
-const rungs = "claude-fable-5 claude-opus-4-8 claude-sonnet-4-6 DeepSeek-V4-Pro Gemini-3.5-Flash Gemini-3-Flash GLM-5.1 GPT-5.5 " +
-	"GPT-5.4 Kimi-K2.6 MiniMax-M3 Nemotron-3-Super Qwen3.6-Plus"
+const rungs = "claude-fable-5 claude-opus-4-8 claude-sonnet-4-6 DeepSeek-V4-Pro Gemini-3.5-Flash " +
+	"Gemini-3-Flash GLM-5.1 GPT-5.5 GPT-5.4 Kimi-K2.6 MiniMax-M3 Nemotron-3-Super Qwen3.6-Plus"
 
 // table reads a file, its head first.
 func table(dir, name string) [][]string {
@@ -220,13 +224,14 @@ func solvers(dir, name string, cutoff float64) (ds []decision) {
 	return ds
 }
 
-// keyed returns decisions with the kind of case that their names begin with, in letters: a family, or who owns the
-// repository.
+// keyed returns decisions with the kind of case that their names begin with, in letters: a family, or who
+// owns the repository.
 func keyed(ds []decision) []decision {
 	ds = slices.Clone(ds)
 	for i := range ds {
 		ds[i].key, _, _ = strings.Cut(ds[i].name, "__")
-		if end := strings.IndexFunc(ds[i].key, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }); end >= 0 {
+		other := func(r rune) bool { return !unicode.IsLetter(r) && r != '-' }
+		if end := strings.IndexFunc(ds[i].key, other); end >= 0 {
 			ds[i].key = ds[i].key[:end]
 		}
 	}

@@ -30,8 +30,8 @@
 // has failed at it three times in five minutes rests for ten, and so does one that was refused, or is not
 // there. A run that waits for a person is canceled once the goal is met without it.
 //
-// A remedy that does not help is tried again without end, some 500 times a day, and so are the remedies of two
-// goals that undo each other: a longer cooldown, or a worker with a Mode that asks a person, bounds that.
+// A remedy that does not help is tried again without end, some 500 times a day, and so are those of two goals
+// that undo each other: a longer cooldown, or a worker with a Mode that asks a person, bounds that.
 //
 // # Domains of the Agent
 //
