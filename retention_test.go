@@ -42,6 +42,24 @@ func keysOf(t *testing.T, st store.Store, prefix string) (keys []string) {
 	return keys
 }
 
+// A list of runs goes on where one of them is deleted before it is reached.
+func TestRunsWhileOneIsDeleted(t *testing.T) {
+	a, _ := agent(t, store.NewMem(), arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("one")}}, nil)
+	v := a.In("x")
+	for _, id := range []string{"1", "2", "3"} {
+		_, err := a.Run(t.Context(), arc.Objective{ID: id, Scope: "x", Text: "do it"})
+		require.NoError(t, err)
+	}
+	var seen []string
+	for r, err := range v.Runs(t.Context()) {
+		require.NoError(t, err)
+		if seen = append(seen, r.ID); r.ID == "1" {
+			require.NoError(t, v.Delete(t.Context(), "2"))
+		}
+	}
+	require.Equal(t, []string{"1", "3"}, seen)
+}
+
 // Whatever a scope has, and whichever commit fails, Erase leaves nothing of it, and all of its neighbors'.
 func TestErase(t *testing.T) {
 	for fail := int64(0); ; fail++ {

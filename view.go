@@ -150,7 +150,7 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 }
 
 // Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in
-// the order of their times.
+// the order of their times. One that is deleted meanwhile may be left out.
 func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		t, err := v.agent.tenant(ctx, v.scope)
@@ -162,6 +162,9 @@ func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
 			var report *Report
 			if err == nil {
 				report, err = t.report(ctx, r, nil)
+			}
+			if r != nil && missing(err) {
+				continue // it was deleted meanwhile
 			}
 			if !yield(report, err) || err != nil {
 				return
