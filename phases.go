@@ -120,8 +120,7 @@ func (t *turn) step(ctx context.Context) error {
 		t.Phase = next
 		// An assessment is of what is stored. Where the caller has gone, what was decided or judged is stored now.
 		assessed := was == learnPhase && next == assessPhase && t.Session != ""
-		paid := was == reasonPhase || was == learnPhase
-		gone := paid && (next == assessPhase || next == assignPhase) && ctx.Err() != nil
+		gone := ctx.Err() != nil && (next == assessPhase || next == assignPhase)
 		if t.Status != Running || next == reasonPhase || next == actPhase || assessed || gone {
 			return t.commit(context.WithoutCancel(ctx))
 		}

@@ -120,9 +120,9 @@ func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*rec
 	}
 }
 
-// leaps yields what the keys below a prefix are of, each once: it reads one key, and steps over all others
+// skipScan yields what the keys below a prefix are of, each once: it reads one key, and steps over all others
 // that begin as of says. So the tenants of a store are found without a look at what they have.
-func leaps[T any](
+func skipScan[T any](
 	ctx context.Context, st store.Store, prefix string, of func(key string) (v T, all string),
 ) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {

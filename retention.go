@@ -1,12 +1,10 @@
 package arc
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,11 +57,13 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 		if len(keys) == 0 {
 			return nil
 		}
-		err := t.group.Update(ctx, func(b *store.Batch) (err error) {
+		err := t.group.Update(ctx, func(b *store.Batch) error {
 			for _, key := range keys {
-				err = cmp.Or(err, b.Delete(key, store.Any))
+				if err := b.Delete(key, store.Any); err != nil {
+					return err
+				}
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("arc: %w", err)
@@ -73,7 +73,7 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 
 // scopes yields the scopes of the tenant that have something, of one scope and those below it.
 func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.Scope, error] {
-	return leaps(ctx, t.group.Store(), top.Below(), func(key string) (scope memory.Scope, after string) {
+	return skipScan(ctx, t.group.Store(), top.Below(), func(key string) (scope memory.Scope, after string) {
 		scope, _, _, _ = store.ParseKey(key)
 		return scope, scope.Below() + "/"
 	})
@@ -275,7 +275,11 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 func (a *Agent) compacts() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.MaxFunc([]time.Time{a.compacted.Add(time.Hour), a.opts.Now()}, time.Time.Compare)
+	now, next := a.opts.Now(), a.compacted.Add(time.Hour)
+	if next.After(now) {
+		return next
+	}
+	return now
 }
 
 // compact rewrites the files of the store without what was erased.

@@ -245,7 +245,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 
 // Tenants yields the tenants that have something in the store.
 func (a *Agent) Tenants(ctx context.Context) iter.Seq2[string, error] {
-	return leaps(ctx, a.store, "t/", func(key string) (name, after string) {
+	return skipScan(ctx, a.store, "t/", func(key string) (name, after string) {
 		name, _, _ = strings.Cut(strings.TrimPrefix(key, "t/"), "/")
 		return name, store.Scope(name).TenantPrefix()
 	})

@@ -161,10 +161,9 @@ func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
 		for r, err := range t.records(ctx, v.scope) {
 			var report *Report
 			if err == nil {
-				report, err = t.report(ctx, r, nil)
-			}
-			if r != nil && missing(err) {
-				continue // it was deleted meanwhile
+				if report, err = t.report(ctx, r, nil); missing(err) {
+					continue // it was deleted meanwhile
+				}
 			}
 			if !yield(report, err) || err != nil {
 				return

@@ -30,17 +30,18 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 		if !old(r) {
 			continue
 		}
-		is := 0
+		is := false
 		err := s.change(ctx, r.id, func(r *record) (bool, error) {
-			if is = 0; old(r) {
-				is, r.Archived = 1, true
-			}
-			return is > 0, nil
+			is = old(r)
+			r.Archived = r.Archived || is
+			return is, nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return archived, err
 		}
-		archived += is
+		if is {
+			archived++
+		}
 	}
 	for _, kind := range []string{draftKind, feedbackKind} {
 		err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {

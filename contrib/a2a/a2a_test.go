@@ -397,22 +397,26 @@ func TestSentAgain(t *testing.T) {
 	}
 }
 
+// paint waits, asks for a colour, fails or greets, by the text of its task.
+func paint(ctx context.Context, c *act.Call) (*act.Result, error) {
+	switch {
+	case c.Text == "wait":
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case c.Text == "paint" && len(c.Answers) == 0:
+		return nil, &act.PendingError{Questions: []string{"which colour?"}}
+	case c.Text == "paint":
+		return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
+	case c.Text == "fail":
+		return nil, errors.New("no ink")
+	}
+	return &act.Result{Text: "hello", Output: json.RawMessage(`{"n":1}`)}, nil
+}
+
 // A server that has begun anew reads a task from its run: its state, its answer, what it asks; it can be
 // answered, again too, and canceled. Runs that came by another way are no tasks.
 func TestRestart(t *testing.T) {
-	work := func(ctx context.Context, c *act.Call) (*act.Result, error) {
-		switch {
-		case c.Text == "wait":
-			<-ctx.Done()
-			return nil, ctx.Err()
-		case c.Text == "paint" && len(c.Answers) == 0:
-			return nil, &act.PendingError{Questions: []string{"which colour?"}}
-		case c.Text == "paint":
-			return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
-		}
-		return &act.Result{Text: "hello", Output: json.RawMessage(`{"n":1}`)}, nil
-	}
-	a := open(t, arc.Host{Workers: []act.Worker{worker("near", work)}})
+	a := open(t, arc.Host{Workers: []act.Worker{worker("near", paint)}})
 	begin := func(text, session string) *sdk.Task {
 		m := sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: text})
 		m.ContextID = session
@@ -432,14 +436,14 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, sdk.TaskStateCompleted, got.Status.State)
 	require.Equal(t, hello.Artifacts[0].Parts, got.Artifacts[0].Parts)
 
-	paint := begin("paint", "")
-	got = get(paint)
+	asks := begin("paint", "")
+	got = get(asks)
 	require.Equal(t, sdk.TaskStateInputRequired, got.Status.State)
 	require.Equal(t, sdk.TextPart{Text: "which colour?"}, got.Status.Message.Parts[0])
-	red := sdk.NewMessageForTask(sdk.MessageRoleUser, paint, sdk.TextPart{Text: "red"})
+	red := sdk.NewMessageForTask(sdk.MessageRoleUser, asks, sdk.TextPart{Text: "red"})
 	_, err := user("").client(t, serve(t, a)).SendMessage(t.Context(), &sdk.MessageSendParams{Message: red})
 	require.NoError(t, err)
-	got = get(paint)
+	got = get(asks)
 	require.Equal(t, sdk.TaskStateCompleted, got.Status.State)
 	require.Equal(t, sdk.TextPart{Text: "painted red"}, got.Artifacts[0].Parts[0])
 
@@ -460,21 +464,7 @@ func TestRestart(t *testing.T) {
 // What the SDK's client is told of a run: as it goes on, when it asks, and when somebody ends it. A task is
 // there for callers of its scope only.
 func TestTasks(t *testing.T) {
-	a := open(t,
-		arc.Host{Workers: []act.Worker{worker("near", func(ctx context.Context, c *act.Call) (*act.Result, error) {
-			switch {
-			case c.Text == "wait":
-				<-ctx.Done()
-				return nil, ctx.Err()
-			case c.Text == "paint" && len(c.Answers) == 0:
-				return nil, &act.PendingError{Questions: []string{"which colour?"}}
-			case c.Text == "paint":
-				return &act.Result{Text: "painted " + c.Answers[0].Text}, nil
-			case c.Text == "fail":
-				return nil, errors.New("no ink")
-			}
-			return &act.Result{Text: "hello"}, nil
-		})}})
+	a := open(t, arc.Host{Workers: []act.Worker{worker("near", paint)}})
 	var h http.Handler
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, r.Header.Get("User"))))
