@@ -1275,6 +1275,26 @@ func TestBudgetAfterAnAnswer(t *testing.T) {
 	require.Equal(t, 3.0, taken)
 }
 
+// What a gate does may want a person, too. The judge that was asked before it is paid for each time.
+func TestGateAsks(t *testing.T) {
+	judge := act.Judge(reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: `{"pass":true,"complaint":""}`, Usage: &reason.Usage{Input: 100}}, nil
+	}), "")
+	deploy := act.GateFunc(func(ctx context.Context, _ *act.Call, _ *act.Result) (act.Verdict, error) {
+		_, err := act.Do(ctx, &act.Worker{Name: "deploy", Mode: act.Gated}, "deploy", nil,
+			func(context.Context, json.RawMessage) (json.RawMessage, error) { return []byte("1"), nil })
+		return act.Verdict{Pass: true}, err
+	})
+	w := act.Worker{Name: "w", Gates: []act.Gate{judge, deploy}, Executor: &arctest.Worker{}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	r := run(t, a, arc.Objective{ID: "1", Text: "ship"})
+	require.Len(t, r.Approvals, 1, r.Text)
+	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+	r, err := a.In("").Wait(t.Context(), "1")
+	require.NoError(t, err)
+	require.Equal(t, []any{arc.Delivered, 1, 200}, []any{r.Status, r.Attempts, r.Usage.Input})
+}
+
 // What is no UTF-8, as a program's output may be, is mended where it comes in, and ends no run.
 func TestNoUTF8(t *testing.T) {
 	latin, tries := "caf\xe9", 0

@@ -534,6 +534,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
 	t.Current.Usage = made.Usage
+	if made.Err != nil { // of what is asked again when the attempt goes on
+		t.Usage = t.Usage.Add(made.Err.Usage)
+	}
 	switch { // what follows: a person rules, or answers; an outage passes; or there is a verdict
 	case open && len(pending.Approvals) > 0:
 		t.Pending, t.Back = fitting(pending.Approvals), actPhase
@@ -543,7 +546,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
 		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, 0, actPhase
 		if made.Err != nil {
-			t.Wait.For, t.Usage = made.Err.Wait, t.Usage.Add(made.Err.Usage)
+			t.Wait.For = made.Err.Wait
 		}
 		return waitPhase, nil
 	}

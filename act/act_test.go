@@ -170,6 +170,7 @@ func TestOutcomes(t *testing.T) {
 			outcome: rank.Unknown, says: "429"},
 		{name: "gate is away", gates: []act.Gate{gate(act.Verdict{Pass: true}, &reason.Error{Class: reason.Unavailable, Err: errors.New("503")})},
 			outcome: rank.Away, class: reason.Unavailable},
+		{name: "gate asks nothing", gates: []act.Gate{gate(act.Verdict{Pass: true}, &act.PendingError{})}, outcome: rank.Unknown},
 		{name: "gate panics", gates: []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { panic("x") })},
 			outcome: rank.Unknown, says: "panic"},
 		{name: "typed nil gate", gates: []act.Gate{act.GateFunc(nil)}, outcome: rank.Unknown, says: "panic"},
@@ -196,6 +197,34 @@ func TestOutcomes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Gates that act ask as a worker does: the attempt waits, and its result is judged once somebody has ruled. What
+// two of them ask for alike is asked twice.
+func TestGateAsks(t *testing.T) {
+	w, tried, st := &works{}, 0, store.NewMem()
+	judge := act.Judge(modelFunc(func(*reason.Request) (*reason.Response, error) {
+		return &reason.Response{Text: `{"pass":true,"complaint":""}`, Usage: &reason.Usage{Calls: 1}}, nil
+	}), "")
+	try := func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		tried++
+		return json.RawMessage(`1`), nil
+	}
+	g := act.GateFunc(func(ctx context.Context, _ *act.Call, _ *act.Result) (act.Verdict, error) {
+		_, err := act.Do(ctx, &act.Worker{Name: "try it", Mode: act.Gated}, "try", nil, try)
+		return act.Verdict{Pass: true}, err
+	})
+	r := runner(t, nil, act.Worker{Name: "w", Executor: w, Gates: []act.Gate{judge, g, g}})
+	for range 2 {
+		ctx, j := journal(t, st) // as after a restart
+		a := r.Run(ctx, call(r, 1, `{}`))
+		require.Len(t, asks(a), 1)
+		require.Equal(t, []any{"try it", 1, ""}, []any{asks(a)[0].Name, a.Err.Usage.Calls, a.Complaint})
+		require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: asks(a)[0].ID, By: "anna", Allow: true}))
+	}
+	ctx, _ := journal(t, st)
+	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
+	require.Equal(t, []int{1, 3}, []int{w.calls, tried}, "a gate that has passed is asked again")
 }
 
 func gate(v act.Verdict, err error) act.Gate {

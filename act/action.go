@@ -71,9 +71,8 @@ const (
 // result. In an any its numbers are float64, so an identifier above 2^53 wants a T with an integer, or
 // json.RawMessage. Outside of an attempt, without a [Journal] in the context, Step calls f and nothing else.
 //
-// With [Irreversible], it is as with an irreversible worker: its beginning is committed before the call, and
-// over all attempts of the run it is made once for an input. Where one was begun and its end is not known, or
-// was made with another input before, a person is asked first, by a *[PendingError] until somebody answers.
+// With [Irreversible] it is made once in a run for an input, as [Do] makes such a call: by a *[PendingError]
+// a person is asked first where it was begun and its end is not known, or it was made with another input.
 func Step[T any](
 	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
 ) (T, error) {
@@ -140,7 +139,7 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 	if a.kind == "tool" {
 		return a.do(ctx, f)
 	}
-	name, sum := fmt.Sprintf("attempt/%04d/%s%s", a.attempt, a.path, a.step), digest(a.inputs)
+	name, sum := fmt.Sprintf("attempt/%04d/%s%s", a.call.Attempt, a.path, a.step), digest(a.inputs)
 	r, err := a.journal.get(ctx, name)
 	switch {
 	case err != nil:
@@ -249,7 +248,7 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 	}
 	end := map[string]string{stepNew: "not done", stepBegun: "its end is not known", stepDone: "done"}[state]
 	inputs := fence.Clip(string(a.inputs), maxShown)
-	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, inputs, a.attempt, end)
+	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, inputs, a.call.Attempt, end)
 	return a.journal.put(ctx, record{Name: a.once(), State: state, Value: value, Begun: a.begun, Note: note})
 }
 
@@ -288,16 +287,16 @@ func (a *action) permit(ctx context.Context) error {
 	if a.Blast >= Fleet {
 		asks = append(asks, "blast is "+a.Blast.String())
 	}
-	if a.Irreversible && a.fired {
+	if a.Irreversible && a.call.Fired {
 		asks = append(asks, "it cannot be undone, and a learned plan asks for it")
 	}
 	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	id := digest([]byte(strings.Join([]string{a.run, a.kind, a.Name, strconv.Itoa(a.attempt), a.step,
-		strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
+	id := digest([]byte(strings.Join([]string{a.call.Run, a.kind, a.Name, strconv.Itoa(a.call.Attempt),
+		a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
 	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
-	p := Approval{ToolCall: shown, Run: a.run, About: a.about, Mode: mode}
+	p := Approval{ToolCall: shown, Run: a.call.Run, About: a.call.Task.Objective, Mode: mode}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	asked, err := a.journal.asked(ctx, &p)
 	if p.Mode = max(p.Mode, mode); err == nil && !asked && mode >= Veto {
@@ -314,7 +313,7 @@ func (a *action) permit(ctx context.Context) error {
 	case p.Mode >= Veto:
 		return a.ask(ctx, p)
 	case mode == Notify:
-		a.note(Event{Kind: "notify", Name: a.Name, Text: a.about, Data: a.inputs})
+		a.note(Event{Kind: "notify", Name: a.Name, Text: a.call.Task.Objective, Data: a.inputs})
 	}
 	return nil
 }

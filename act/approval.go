@@ -40,9 +40,9 @@ type Ruling struct {
 // with the time for an answer, or the attempt's. In Compound a second person is asked by a second call.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
-// PendingError says that an attempt cannot go on before people have ruled or answered. An executor that gets
-// one from [Do] or [Step] returns it; one that has a question returns its own. It spends no attempt: the
-// attempt is made again with the same number and goes on where it was.
+// PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
+// that gets one from [Do] or [Step] returns it; one with a question returns its own. It spends no attempt:
+// the attempt is made again with the same number and goes on where it was.
 type PendingError struct {
 	Approvals []Approval // what people have to rule on
 	Questions []string   // what a person, or the reasoner, has to answer
@@ -167,7 +167,7 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 // file commits that a person is asked.
 func (s *scene) file(ctx context.Context, a *Approval) error {
 	now := s.journal.now()
-	a.Deadline = now.Add(s.host.patience)
+	a.Deadline = now.Add(cmp.Or(s.host.patience, 24*time.Hour))
 	raw, _ := schema.Marshal(a) // its inputs are JSON
 	return s.journal.put(ctx, record{Name: "ask/" + a.ID, State: stepDone, Value: raw},
 		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})

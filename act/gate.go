@@ -21,8 +21,9 @@ type Verdict struct {
 }
 
 // Gate decides whether a task was done, by what it can observe. Silence (no complaint) is a refusal. An error
-// (also a *[PendingError]: no gate waits) and a panic are no pass, and no failure of the worker. String names
-// it if it has that method, else its type. Usage of a [Judge] or a *[reason.Error] counts with the attempt's.
+// and a panic are no pass, and no failure of the worker; with a *[PendingError] the attempt waits, and then
+// all gates are asked again. String names it if it has that method, else its type. Usage of a [Judge] or a
+// *[reason.Error] counts with the attempt's.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }

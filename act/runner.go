@@ -20,8 +20,6 @@ import (
 )
 
 const (
-	defaultPatience = 24 * time.Hour
-
 	maxText      = 64 << 10 // bytes of an answer in words
 	maxComplaint = 8 << 10  // bytes of a complaint, and of what is said with a ruling
 )
@@ -51,7 +49,7 @@ func NewRunner(
 	secrets func(ctx context.Context, name string) (string, error), around ...Around,
 ) (*Runner, error) {
 	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around}
-	r.host = host{approver, cmp.Or(max(0, patience), defaultPatience), secrets}
+	r.host = host{approver, max(0, patience), secrets}
 	var wrong []error
 	for _, w := range workers {
 		namesake := func(o *Worker) bool { return o.Name == w.Name }
@@ -113,7 +111,7 @@ type Attempt struct {
 	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
 	Result               // of one that failed to make any: its Usage
 	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
-	// Err is of the executor, or of a gate if Away, or why none was called; without Outcome a *[PendingError].
+	// Err is of the executor, of a gate if Away, or why none was called; without Outcome, a *[PendingError].
 	Err *reason.Error
 }
 
@@ -132,15 +130,13 @@ type Attempt struct {
 //	TimedOut     the deadline
 //	Canceled     ctx has ended
 //	Denied       a person's no, [reason.Permission], [reason.Permanent], refused inputs
-//	""           a *[PendingError]: nothing is decided
+//	""           a *[PendingError] of the executor or a gate: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	own, s := *c, *of(ctx).journaled()
-	s.host, s.run, s.attempt = r.host, c.Run, c.Attempt
-	s.about, s.fired, s.secrets = c.Task.Objective, c.Fired, nil
+	s.host, s.call, s.secrets = r.host, c, nil
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
-	s.worker = c.Worker.Name
 	next := func(ctx context.Context) Attempt {
 		own.Worker = c.Worker                                              // whatever an Around has made of it
 		return r.attempt(context.WithValue(ctx, sceneKey{}, &s), &s, &own) // or of the context
@@ -178,9 +174,9 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 	failed = cmp.Or(failed, &reason.Error{})
 	took = took.Add(failed.Usage)
 	switch {
-	case outcomes[failed.Class] == rank.Away: // the result is kept, and is judged when the attempt goes on
-		a.Outcome, a.Err = rank.Away, new(*failed)
-		a.Err.Usage, took = took, nil
+	case waits(err), outcomes[failed.Class] == rank.Away: // the result is judged when the attempt goes on
+		a = s.failed(ctx, fmt.Errorf("it could not be checked: %w", err))
+		a.Result, a.Err.Usage, took = result, took, nil
 	case !a.Pass && ctx.Err() != nil:
 		a.Outcome = rank.Canceled
 	case err != nil:
@@ -290,9 +286,8 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	text := s.cleanText(err.Error())
 	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
 	a.Complaint = fence.Clip(text, maxComplaint)
-	var pending *PendingError
 	switch class := reason.Classify(err); {
-	case errors.As(err, &pending) && pending != nil && len(pending.Approvals)+len(pending.Questions) > 0:
+	case waits(err):
 		a.Outcome, a.Complaint = "", ""
 	case ctx.Err() != nil:
 		a.Outcome = rank.Canceled
@@ -311,6 +306,12 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		}
 	}
 	return a
+}
+
+// waits reports whether an error says what people have to rule on or to answer.
+func waits(err error) bool {
+	p, _ := errors.AsType[*PendingError](err)
+	return p != nil && len(p.Approvals)+len(p.Questions) > 0
 }
 
 // outcomes has the outcome of each class of error.

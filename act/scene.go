@@ -19,11 +19,7 @@ import (
 type scene struct {
 	journal *Journal // nil: none
 	host    host
-	run     string
-	attempt int
-	about   string // the task's objective
-	worker  string
-	fired   bool
+	call    *Call             // the attempt's, as the Runner got it
 	path    string            // of the step under way: what the names of steps in it begin with
 	secrets map[string]string // of the call under way, by name
 	clean   *redact.Sanitizer // knows those of the run, and of the calls under way
@@ -36,8 +32,10 @@ func of(ctx context.Context) *scene {
 	if s, ok := ctx.Value(sceneKey{}).(*scene); ok {
 		return s
 	}
-	return &scene{host: host{patience: defaultPatience}}
+	return noScene
 }
+
+var noScene = &scene{call: &Call{Worker: &Worker{}}}
 
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by
 // clean (nil: [redact.New] of no options), which knows the secrets that the run has declared.
@@ -64,7 +62,7 @@ func (s *scene) note(e Event) {
 	if s.journal == nil {
 		return
 	}
-	e.Kind, e.Name = s.cleanText(e.Kind), cmp.Or(s.cleanText(e.Name), s.worker)
+	e.Kind, e.Name = s.cleanText(e.Kind), cmp.Or(s.cleanText(e.Name), s.call.Worker.Name)
 	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
 	if e.Kind != "output" {
 		s.journal.note(e)
