@@ -25,8 +25,9 @@ import (
 )
 
 // Host has the parts that an Agent works with. All of them are called concurrently. Only Workers is required.
-// A panic is an error; code that ends its goroutine, as t.FailNow does, leaves the run as of its last commit,
-// for [View.Resume]. Clocks, and the Model method of a memory.Embedder, must do neither.
+// A panic is an error, and so is a tool that ends its goroutine, as t.FailNow does; other code that ends its
+// own leaves the run as of its last commit, for [View.Resume]. Clocks, and the Model method of a
+// memory.Embedder, must do neither.
 type Host struct {
 	Reasoner reason.Reasoner // nil: the objective is the one task
 	Workers  []act.Worker

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
@@ -60,8 +61,7 @@ type executor struct {
 // which one stands where. Before an irreversible call, at the first difference and for the final answer the
 // model is asked, with what was really returned.
 //
-// The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan. Events are
-// "text" (live), "answer" with its usage, "calling" (live) and "tool".
+// The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan.
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
 	x := &executor{model: m, opts: *cmp.Or(o, &Options{})}
 	x.tools, x.cards, x.wrong = check(ts)
@@ -84,11 +84,9 @@ type attempt struct {
 
 // made is a call of a tool that has ended.
 type made struct {
-	Tool   string
-	Inputs json.RawMessage
+	reason.PlanCall
 	Shown  string // what the model was shown
 	Failed bool
-	Digest string // of the result
 }
 
 // Execute implements act.Executor.
@@ -105,8 +103,7 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 	result.Reflection, result.Plan = a.reflect(), &reason.Plan{}
 	for _, m := range a.made {
 		if !m.Failed {
-			c := reason.PlanCall{Name: m.Tool, Inputs: m.Inputs, ResultDigest: m.Digest}
-			result.Plan.Calls = append(result.Plan.Calls, c)
+			result.Plan.Calls = append(result.Plan.Calls, m.PlanCall)
 		}
 	}
 	return result, nil
@@ -169,7 +166,7 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 			return nil, err
 		}
 		a.made, rest = append(a.made, m), rest[1:]
-		if m.Digest != p.ResultDigest {
+		if m.ResultDigest != p.ResultDigest {
 			return rest, nil
 		}
 	}
@@ -249,9 +246,8 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	left := maxCalls - len(a.made)
 	var wg sync.WaitGroup
 	for i, c := range calls {
-		ends[i] = made{Tool: c.Name, Inputs: c.Inputs, Failed: true, Shown: "the tool ended its goroutine"}
 		if i >= left {
-			ends[i].Shown = "no calls are left: answer with what you know"
+			ends[i] = made{PlanCall: reason.PlanCall{Name: c.Name}, Failed: true, Shown: "Error: no calls are left: answer now"}
 			continue
 		}
 		wg.Go(func() {
@@ -266,11 +262,7 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	}
 	for i, m := range ends {
 		a.made = append(a.made, m)
-		text := m.Shown
-		if m.Failed {
-			text = "Error: " + text
-		}
-		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: text})
+		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown})
 	}
 	return nil
 }
@@ -294,9 +286,9 @@ func joined(errs []error) error {
 // callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an
 // error is what keeps the attempt from going on.
 func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (made, error) {
-	m := made{Tool: c.Name, Inputs: c.Inputs, Failed: true}
+	m := made{PlanCall: reason.PlanCall{Name: c.Name, Inputs: c.Inputs}, Failed: true}
 	if n := len(c.Inputs); n > maxInputs {
-		m.Shown = fmt.Sprintf("the inputs have %d bytes, over %d", n, maxInputs)
+		m.Shown = fmt.Sprintf("Error: the inputs have %d bytes, over %d", n, maxInputs)
 		return m, nil
 	}
 	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
@@ -307,9 +299,9 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 			return made{}, err
 		}
 		if m.Failed = why != nil; m.Failed {
-			m.Shown = clip(why.Error(), maxShown)
+			m.Shown = "Error: " + clip(why.Error(), maxShown)
 		} else {
-			m.Shown, m.Digest = clip(shown(result), maxShown), digest(result, a.call)
+			m.Shown, m.ResultDigest = clip(shown(result), maxShown), digest(result, a.call)
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil
@@ -326,16 +318,24 @@ func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json
 		return nil, fmt.Errorf("inputs: %w", err), nil
 	}
 	failed := false
-	call := func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
-		failed = true // by a panic, too
-		out, err := t.Call(ctx, inputs)
-		out = json.RawMessage(strings.ToValidUTF8(string(out), "\uFFFD"))
-		if failed = err != nil; !failed && !json.Valid(out) {
-			out, err = schema.Marshal(string(out))
-		}
+	apart := func(ctx context.Context, inputs json.RawMessage) (out json.RawMessage, err error) {
+		err = &call.PanicError{Value: "the tool ended its goroutine"} // one that it may end, as t.FailNow does
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			out, err = call.Do(ctx, 0, func(ctx context.Context) (json.RawMessage, error) {
+				out, err := t.Call(ctx, inputs)
+				out = json.RawMessage(strings.ToValidUTF8(string(out), "\uFFFD"))
+				if err == nil && !json.Valid(out) {
+					out, err = schema.Marshal(string(out))
+				}
+				return out, err
+			})
+		})
+		wg.Wait()
+		failed = err != nil
 		return out, err
 	}
-	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, call)
+	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, apart)
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
 	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil:
@@ -373,7 +373,7 @@ func (a *attempt) reflect() *iar.Reflection {
 	for _, m := range a.made {
 		if m.Failed {
 			r.Status = iar.Warning
-			r.PotentialIssues = append(r.PotentialIssues, clip(m.Tool+": "+m.Shown, 300))
+			r.PotentialIssues = append(r.PotentialIssues, clip(m.Name+": "+m.Shown, 300))
 		}
 	}
 	n, failed := len(a.made), len(r.PotentialIssues)

@@ -384,11 +384,39 @@ func TestFinalAnswer(t *testing.T) {
 	require.Contains(t, a.Complaint, "I will not.")
 	require.Zero(t, paid, "what a torn answer calls is not called")
 
-	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { runtime.Goexit(); return 0, nil })
-	m = script(calls("quit", `{}`), says("hello"))
-	a = try(t, store.NewMem(), tools.New(m, nil, quit), nil)
+}
+
+// A tool that ends its goroutine, as t.FailNow does, has failed like one that panics, and is not called again
+// when the attempt goes on. Of an irreversible one nobody knows whether it was done.
+func TestToolEndsItsGoroutine(t *testing.T) {
+	away := &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
+	quits := 0
+	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { quits++; runtime.Goexit(); return 0, nil })
+	pay := quit
+	pay.Name, pay.Irreversible = "pay", true
+	m := &model{answer: func(n int, _ *reason.Request) (*reason.Response, error) {
+		switch n {
+		case 1:
+			return calls("quit", `{}`, "pay", `{}`), nil
+		case 2:
+			return nil, away
+		case 3:
+			return calls("pay", `{}`), nil
+		}
+		return says("hello"), nil
+	}}
+	st := store.NewMem()
+	x := tools.New(m, nil, quit, pay)
+	require.Equal(t, rank.Away, try(t, st, x, nil).Outcome)
+	a := try(t, st, x, nil)
+	require.Equal(t, 2, quits)
+	require.Contains(t, m.asked[2].Messages[2].Text, "the tool ended its goroutine")
+	require.Len(t, asks(a), 1)
+	require.Contains(t, strings.Join(asks(a)[0].Why, ""), "its end is not known")
+
+	plan := &reason.Plan{Calls: []reason.PlanCall{{Name: "quit", Inputs: json.RawMessage(`{}`), ResultDigest: "x"}}}
+	a = try(t, store.NewMem(), tools.New(script(says("hello")), nil, quit), func(c *act.Call) { c.Fires = plan })
 	require.Equal(t, rank.Delivered, a.Outcome)
-	require.Equal(t, "Error: the tool ended its goroutine", m.asked[1].Messages[2].Text)
 	require.Empty(t, a.Plan.Calls)
 }
 
