@@ -100,30 +100,26 @@ type cell struct {
 }
 
 func (h *head) pack(p codec.Packer) {
-	p.Ints64(&h.Attempts)
-	p.Ints32(&h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable])
+	p.Pack(&h.Attempts, &h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable])
 	for _, c := range []*cell{&h.All, &h.Err, &h.Kind} {
 		c.pack(p)
 		p.B = p.B[cellBytes:]
 	}
-	p.Floats(&h.Change, &h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
+	p.Pack(&h.Change, &h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
 }
 
 func (t *tally) pack(p codec.Packer) {
-	p.Ints32(&t.N, &t.Attempts, &t.Judged, &t.Delivered, &t.Ill, &t.Priced, &t.Reported)
-	p.Ints64(&t.Wall, &t.In, &t.Out, &t.USD, &t.Estimated)
+	p.Pack(&t.N, &t.Attempts, &t.Judged, &t.Delivered, &t.Ill, &t.Priced, &t.Reported,
+		&t.Wall, &t.In, &t.Out, &t.USD, &t.Estimated)
 }
 
 func (e *entry) pack(p codec.Packer) {
-	p.Ints32(&e.Run, &e.Key, &e.Outcome, &e.Wall, &e.In, &e.Out, &e.Confidence)
-	p.Ints64(&e.At, &e.USD)
-	p.Floats32(&e.Reward, &e.Common)
+	p.Pack(&e.Run, &e.Key, &e.Outcome, &e.Wall, &e.In, &e.Out, &e.Confidence,
+		&e.At, &e.USD, &e.Reward, &e.Common)
 }
 
 func (c *cell) pack(p codec.Packer) {
-	p.Ints32(&c.Key)
-	p.Floats(&c.N, &c.Sum)
-	p.Ints64(&c.Last)
+	p.Pack(&c.Key, &c.N, &c.Sum, &c.Last)
 }
 
 // begin returns where a table begins; that of no table is where failures do.

@@ -11,44 +11,38 @@ type Packer struct {
 	Read bool
 }
 
-// Ints32 packs fields of four bytes.
-func (p *Packer) Ints32(vs ...*int32) {
-	for _, v := range vs {
-		if p.Read {
-			*v = int32(binary.LittleEndian.Uint32(p.B))
-		} else {
-			binary.LittleEndian.PutUint32(p.B, uint32(*v))
+// Pack packs fields of four or eight bytes, which are given by pointers: *int32, *float32, *int64, *float64.
+// So one list of the fields of a record says where each is, for whoever reads it and whoever writes it.
+func (p *Packer) Pack(fields ...any) {
+	for _, field := range fields {
+		switch f := field.(type) {
+		case *int32:
+			*f = int32(p.four(uint32(*f)))
+		case *float32:
+			*f = math.Float32frombits(p.four(math.Float32bits(*f)))
+		case *int64:
+			*f = int64(p.eight(uint64(*f)))
+		case *float64:
+			*f = math.Float64frombits(p.eight(math.Float64bits(*f)))
 		}
-		p.B = p.B[4:]
 	}
 }
 
-// Ints64 packs fields of eight bytes.
-func (p *Packer) Ints64(vs ...*int64) {
-	for _, v := range vs {
-		if p.Read {
-			*v = int64(binary.LittleEndian.Uint64(p.B))
-		} else {
-			binary.LittleEndian.PutUint64(p.B, uint64(*v))
-		}
-		p.B = p.B[8:]
+// four packs a field of four bytes that has these bits, or returns those that it has; eight likewise.
+func (p *Packer) four(bits uint32) uint32 {
+	field := p.B
+	if p.B = field[4:]; p.Read {
+		return binary.LittleEndian.Uint32(field)
 	}
+	binary.LittleEndian.PutUint32(field, bits)
+	return bits
 }
 
-// Floats packs fields of eight bytes.
-func (p *Packer) Floats(vs ...*float64) {
-	for _, v := range vs {
-		bits := int64(math.Float64bits(*v))
-		p.Ints64(&bits)
-		*v = math.Float64frombits(uint64(bits))
+func (p *Packer) eight(bits uint64) uint64 {
+	field := p.B
+	if p.B = field[8:]; p.Read {
+		return binary.LittleEndian.Uint64(field)
 	}
-}
-
-// Floats32 packs fields of four bytes.
-func (p *Packer) Floats32(vs ...*float32) {
-	for _, v := range vs {
-		bits := int32(math.Float32bits(*v))
-		p.Ints32(&bits)
-		*v = math.Float32frombits(uint32(bits))
-	}
+	binary.LittleEndian.PutUint64(field, bits)
+	return bits
 }
