@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
@@ -120,21 +118,13 @@ func newPrompt(b *Brief) *prompt {
 	return p
 }
 
-// sentence matches the end of one, or of a line.
-var sentence = regexp.MustCompile(`[.?!;]+(?:\s|$)|[。？！；\n]`)
-
-// size estimates how complex an objective is by its words, and its parts: sentences and lines. 20 and 40
-// words are the rule of the arc plugin (enzokro/crinzo-plugins). Where no spaces are, six bytes are a word.
+// size estimates how complex an objective is by its words, of which a rough count is enough: six bytes are
+// one in any script. 20 and 40 words are the rule of the arc plugin (enzokro/crinzo-plugins).
 func size(objective string) string {
-	written := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
-	words := len(strings.FieldsFunc(objective, func(r rune) bool { return !written(r) }))
-	parts := only(sentence.Split(objective, -1), func(s string) bool { return strings.ContainsFunc(s, written) })
-	switch n := max(words, len(objective)/6); {
-	case words == 0:
-		return "unclear"
-	case n > 40 || len(parts) >= 4:
+	switch words := len(objective) / 6; {
+	case words > 40:
 		return "complex"
-	case n > 20 || len(parts) >= 2:
+	case words > 20:
 		return "moderate"
 	}
 	return "simple"
