@@ -18,8 +18,7 @@ import (
 
 const (
 	version2  = "2.0.0"
-	maxImport = 2000           // facts of a document
-	maxAhead  = 24 * time.Hour // of the clock of another device
+	maxImport = 2000 // facts of a document
 )
 
 // document is an identity as JSON: that of the Arete v2 design.
@@ -81,9 +80,10 @@ func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 
 // Import takes in a document of version 2 or 1, and returns how many facts it took, and of how many it kept
 // what was there: that is as new or newer, or was rejected here. Of two facts with one id the one with the
-// later updatedAt stays, so documents may be taken in again and in any order; a time of more than a day ahead
-// is an error. Names and settings of the profile are taken where there are none yet. Other fields of version
-// 2 are kept for Export alone. A document that is no such JSON, or has a bad fact, is not taken in at all.
+// later updatedAt stays, so documents may be taken in again and in any order; one of a device whose clock was
+// ahead fades from then on, and gives way to what is changed here. Names and settings of the profile are taken
+// where there are none yet. Other fields of version 2 are kept for Export alone. A document that is no such
+// JSON, or has a bad fact, is not taken in at all.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string
@@ -125,14 +125,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 func (x *Identity) admit(f *fact) error {
 	f.Content = strings.TrimSpace(x.clean.Prose(f.Content))
 	f.SourceRef, f.Reason = x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
-	if err := f.check(); err != nil {
-		return err
-	}
-	if max(f.UpdatedAt.Sub(x.clock()), f.LastValidated.Sub(x.clock())) > maxAhead {
-		const why = "it would win over each change to come, and not fade"
-		return fmt.Errorf("identity: fact %s is of %v: %s", f.ID, f.UpdatedAt, why)
-	}
-	return nil
+	return f.check()
 }
 
 // take stages what a document has, and returns how many facts of it are new or newer than those here.

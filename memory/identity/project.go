@@ -24,17 +24,12 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 		return nil, 0, err
 	}
 	words := x.wordsOf(task)
-	var proven []Fact
 	for _, f := range known {
 		f.Relevance = 0.5
 		if len(words) > 0 {
 			f.Relevance = x.relevance(f.Content, words)
 		}
-		switch {
-		case !f.ArchivedAt.IsZero():
-		case f.Maturity == Proven:
-			proven = append(proven, f)
-		case f.worth(cmp.Or(least, faded), len(words) > 0):
+		if f.ArchivedAt.IsZero() && f.worth(cmp.Or(least, faded), len(words) > 0) {
 			facts = append(facts, f)
 		}
 	}
@@ -42,9 +37,10 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 		value := cmp.Compare(b.Relevance*b.Confidence, a.Relevance*a.Confidence)
 		return cmp.Or(value, cmp.Compare(b.Confidence, a.Confidence))
 	}
-	slices.SortStableFunc(proven, byValue)
-	slices.SortStableFunc(facts, byValue)
-	facts = append(proven, facts...) // of which the end is left out
+	first := map[string]int{Proven: -1} // within most, others are left out
+	slices.SortStableFunc(facts, func(a, b Fact) int {
+		return cmp.Or(first[a.Maturity]-first[b.Maturity], byValue(a, b))
+	})
 	facts = facts[:min(len(facts), max(0, cmp.Or(most, 10)))]
 	slices.SortStableFunc(facts, byValue)
 	return facts, len(known) - len(facts), nil
@@ -60,9 +56,11 @@ func (x *Identity) relevance(content string, task map[string]bool) float64 {
 	return min(1, n/3)
 }
 
-// worth reports whether a fact that is not proven belongs into a projection.
+// worth reports whether a fact belongs into a projection.
 func (f *Fact) worth(least float64, task bool) bool {
 	switch {
+	case f.Maturity == Proven:
+		return true
 	case f.Confidence < least:
 		return false
 	case !task:
