@@ -198,11 +198,10 @@ func TestActs(t *testing.T) {
 }
 
 func first(b *proposal.Book, t *testing.T) proposal.Proposal {
-	for p := range b.All() {
-		return p
-	}
-	t.Fatal("no proposal")
-	return proposal.Proposal{}
+	all, err := b.All(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	return all[0]
 }
 
 // A job leads to the run that works on it.

@@ -140,14 +140,15 @@ type proposals struct {
 
 func (d *dash) proposals(rq *request) (any, error) {
 	var ps proposals
-	for p := range d.opts.Proposals(rq.scope).All() {
+	all, err := d.opts.Proposals(rq.scope).All(rq.Context())
+	for _, p := range all {
 		if p.Status == proposal.Ready || p.Status == proposal.Gathering {
 			ps.Open = append(ps.Open, p)
 		} else if len(ps.Past) < perPage {
 			ps.Past = append(ps.Past, p)
 		}
 	}
-	return &ps, nil
+	return &ps, err
 }
 
 func (d *dash) actProposal(rq *request) (string, error) {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/yaml"
 	"github.com/arc-learn/arc/rank"
@@ -24,15 +25,16 @@ import (
 // draft has what is known and leaves the rest to the person. Nothing is changed.
 func (b *Book) Analyse(ctx context.Context, v arc.View, m reason.Model) (news []Proposal, err error) {
 	book, err := v.Book(ctx)
-	if err = cmp.Or(err, b.g.Refresh(ctx)); err != nil {
-		return nil, err
-	}
-	found, err := b.escalations(ctx, v)
 	if err != nil {
 		return nil, err
 	}
+	found, err := b.escalations(ctx, v)
+	ready, err2 := b.All(ctx, Ready)
+	if err := cmp.Or(err, err2); err != nil {
+		return nil, err
+	}
 	found = append(b.figures(book), found...)
-	for p := range b.All(Ready) {
+	for _, p := range ready {
 		if p.drafted() && p.Change == "" {
 			found = append(found, p)
 		}
@@ -205,10 +207,8 @@ var answer = json.RawMessage(`{"type":"object","required":["yaml"],"properties":
 
 // draft returns the text of a goal or an action that is new; "": it is not wanted, or drafted already.
 func (b *Book) draft(ctx context.Context, p *Proposal, m reason.Model) string {
-	b.mu.Lock()
-	old, ok := b.all[b.scope.Key(kind, idOf(p))]
-	b.mu.Unlock()
-	if ok && (old.Change != "" && old.undecided() || old.rests(p.Samples, b.now())) {
+	old, _, _ := codec.Load[record](ctx, b.g.Store(), b.scope.Key(kind, idOf(p))) // propose meets an error, too
+	if old.Change != "" && old.undecided() || old.rests(p.Samples, b.now()) {
 		return ""
 	}
 	text := fence.Text(p.Subject + "\n" + p.Reason)

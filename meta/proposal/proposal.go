@@ -31,11 +31,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/call"
@@ -91,22 +88,19 @@ const (
 // ErrInvalid is wrapped by the errors of a Proposal that cannot be kept, and of a decision out of turn.
 var ErrInvalid = errors.New("proposal: invalid")
 
-// Book has the proposals of a scope. It may be used concurrently, also by several processes on one store.
+// Book has the proposals of a scope. It may be used concurrently, also by several processes on one store: it
+// keeps nothing in memory, and each call reads what it needs.
 type Book struct {
 	g     *store.Group
 	scope memory.Scope
 	now   func() time.Time
 	clean *redact.Sanitizer
-
-	mu  sync.Mutex
-	all map[string]record // by key
 }
 
 // record is a proposal as it is stored.
 type record struct {
 	Proposal
 	Told time.Time `cbor:"20,keyasint,omitzero"` // when Analyse last returned it
-	rev  store.Revision
 }
 
 // standing is the Change of a proposal about a worker.
@@ -124,50 +118,35 @@ func (s standing) String() string {
 // places are those of standings in the order of a policy; 0 is that of a worker without one.
 var places = map[string]int{"first": -1, "last": 1, "paused": 2}
 
-// Open returns the Book of a scope. The Group is over the tenant's part of the store; a nil now is time.Now.
+// Open returns the Book of a scope, if what is there can be read. The Group is over the tenant's part of the
+// store; a nil now is time.Now.
 func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
 	if err := scope.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	b := &Book{g: g, scope: scope, now: call.Clock(now), clean: redact.New(nil), all: map[string]record{}}
-	err := g.Refresh(ctx)
-	g.Follow(scope.Prefix(kind), b.apply)
-	for e, wrong := range g.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
-		if err = cmp.Or(err, wrong); err != nil {
-			return nil, fmt.Errorf("proposal: %w", err)
-		}
-		b.apply(e)
-	}
+	b := &Book{g: g, scope: scope, now: call.Clock(now), clean: redact.New(nil)}
+	_, err := b.All(ctx)
 	return b, err
 }
 
-// apply takes in an entry as it stands in the store. One that cannot be read is none.
-func (b *Book) apply(e store.Entry) {
-	r := record{rev: e.Rev}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e.Deleted || codec.Unmarshal(e.Value, &r) != nil {
-		delete(b.all, e.Key)
-	} else if e.Rev > b.all[e.Key].rev {
-		b.all[e.Key] = r
-	}
-}
-
-// All yields the proposals that have one of the statuses, or all, the latest first.
-func (b *Book) All(statuses ...Status) iter.Seq[Proposal] {
-	b.mu.Lock()
-	all := slices.Collect(maps.Values(b.all))
-	b.mu.Unlock()
-	newer := func(x, y record) int { return cmp.Or(y.At.Compare(x.At), strings.Compare(x.ID, y.ID)) }
-	slices.SortFunc(all, newer)
-	return func(yield func(Proposal) bool) {
-		for _, r := range all {
-			r.lapse(b.now())
-			if (len(statuses) == 0 || slices.Contains(statuses, r.Status)) && !yield(r.Proposal) {
-				return
-			}
+// All returns the proposals that have one of the statuses, or all, the latest first.
+func (b *Book) All(ctx context.Context, statuses ...Status) (all []Proposal, err error) {
+	for e, err := range b.g.Store().Scan(ctx, store.Range{Prefix: b.scope.Prefix(kind)}) {
+		var r record
+		if err == nil {
+			err = codec.Unmarshal(e.Value, &r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("proposal: %w", err)
+		}
+		if r.lapse(b.now()); len(statuses) == 0 || slices.Contains(statuses, r.Status) {
+			all = append(all, r.Proposal)
 		}
 	}
+	slices.SortFunc(all, func(x, y Proposal) int {
+		return cmp.Or(y.At.Compare(x.At), strings.Compare(x.ID, y.ID))
+	})
+	return all, nil
 }
 
 func (p *Proposal) undecided() bool { return p.Status == Gathering || p.Status == Ready }
@@ -277,12 +256,6 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error, kep
 		if *kept = r.Proposal; r == was {
 			return nil
 		}
-		batch.After(func(rev store.Revision) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			r.rev = rev
-			b.all[key] = r
-		})
 		return codec.Put(batch, key, &r, c)
 	})
 }
@@ -310,14 +283,17 @@ type policy struct {
 // Score implements rank.Policy.
 func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([]rank.Scored, error) {
 	next, err := p.next(ctx)
-	if err = cmp.Or(err, p.g.Refresh(ctx)); err != nil { // others may have approved one
+	if err != nil {
+		return nil, err
+	}
+	standings, err := p.standings(ctx, t.Skill)
+	if err != nil {
 		return nil, err
 	}
 	scored, err := next.Score(ctx, t, cs)
 	if err != nil {
 		return nil, err
 	}
-	standings := p.standings(t.Skill)
 	slices.SortStableFunc(scored, func(x, y rank.Scored) int {
 		return places[standings[x.Name]] - places[standings[y.Name]]
 	})
@@ -328,13 +304,14 @@ func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([
 }
 
 // standings returns those of workers at a skill, by what is approved; the last decision counts.
-func (b *Book) standings(skill string) map[string]string {
+func (b *Book) standings(ctx context.Context, skill string) (map[string]string, error) {
+	approved, err := b.All(ctx, Approved) // the latest first
 	of := map[string]string{}
-	for p := range b.All(Approved) { // the latest first
+	for _, p := range approved {
 		var s standing
 		if !p.drafted() && json.Unmarshal([]byte(p.Change), &s) == nil && s.Skill == skill && of[s.Worker] == "" {
 			of[s.Worker] = s.Standing
 		}
 	}
-	return of
+	return of, err
 }

@@ -191,9 +191,14 @@ func TestWorker(t *testing.T) {
 
 	other, err := proposal.Open(t.Context(), store.NewGroup(store.Sub(w.st, "t/acme/")), "acme", func() time.Time { return w.now })
 	require.NoError(t, err)
-	require.Len(t, slices.Collect(other.All(proposal.Ready)), 1)
+	ready := func() []proposal.Proposal {
+		all, err := other.All(t.Context(), proposal.Ready)
+		require.NoError(t, err)
+		return all
+	}
+	require.Len(t, ready(), 1)
 	w.pass(8 * 24 * time.Hour)
-	require.Empty(t, slices.Collect(other.All(proposal.Ready)))
+	require.Empty(t, ready())
 	require.ErrorIs(t, decide(p.ID, proposal.Approved, "anna", ""), proposal.ErrInvalid, "it has expired")
 }
 
@@ -339,7 +344,9 @@ func TestDraftsHaveTheirOwnIDs(t *testing.T) {
 	_, err = w.book.Analyse(t.Context(), w.view, nil)
 	require.NoError(t, err, "a long reason makes no draft that cannot be kept")
 	ids := map[string]bool{}
-	for p := range w.book.All() {
+	all, err := w.book.All(t.Context())
+	require.NoError(t, err)
+	for _, p := range all {
 		if p.Kind == "goal" {
 			id, _, _ := strings.Cut(p.Change, "\n")
 			require.Less(t, len(id), 128)

@@ -120,9 +120,8 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	errs := k.errs
 	k.errs = nil
 	k.mu.Unlock()
-	behind := k.group.Refresh(ctx) // another process may have approved a goal
-	goals, wrong := k.current()
-	errs = append(errs, behind, k.world.Poll(ctx), wrong)
+	goals, wrong := k.current(ctx)
+	errs = append(errs, k.world.Poll(ctx), wrong)
 	records, err := k.records(ctx)
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
@@ -151,21 +150,23 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 
 // current are the goals that are loaded and those that a person has approved, the most severe first. One that
 // is loaded stands in place of an approved one of its ID.
-func (k *Keeper) current() (goals []goal, err error) {
+func (k *Keeper) current(ctx context.Context) (goals []goal, err error) {
 	goals = slices.Clone(k.goals.all())
+	var approved []proposal.Proposal
 	if k.proposals != nil {
-		for p := range k.proposals.All(proposal.Approved) {
-			if p.Kind != "goal" {
-				continue
-			}
-			drafted, wrong := parse([]byte("goals:\n" + p.Change)) // an entry of the list
-			if wrong != nil {
-				err, drafted = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong)), nil
-			}
-			goals = append(goals, slices.DeleteFunc(drafted, func(g goal) bool {
-				return slices.ContainsFunc(goals, func(o goal) bool { return o.ID == g.ID })
-			})...)
+		approved, err = k.proposals.All(ctx, proposal.Approved)
+	}
+	for _, p := range approved {
+		if p.Kind != "goal" {
+			continue
 		}
+		drafted, wrong := parse([]byte("goals:\n" + p.Change)) // an entry of the list
+		if wrong != nil {
+			err, drafted = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong)), nil
+		}
+		goals = append(goals, slices.DeleteFunc(drafted, func(g goal) bool {
+			return slices.ContainsFunc(goals, func(o goal) bool { return o.ID == g.ID })
+		})...)
 	}
 	slices.SortStableFunc(goals, func(a, b goal) int {
 		return slices.Index(severities, a.Severity) - slices.Index(severities, b.Severity)
