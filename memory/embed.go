@@ -256,10 +256,7 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	}
 	ask := a.index(t, nearestPerK*a.k)
 	ms := t.ix.Search(ask)
-	said, words := attributed(ms), 0.0
-	if len(ms) > 0 {
-		words = gate * ms[0].Ratio
-	}
+	said := attributed(ms)
 	// What the words say of the nearest.
 	ask.K, ask.Gate, ask.Wants, ask.Found = 0, 0, func(row uint32) bool { return rows[row] }, nil
 	for _, m := range t.ix.Search(ask) {
@@ -268,8 +265,7 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 		}
 	}
 	for _, m := range ms {
-		f := found{t: t, r: t.rows[m.Row], words: m.Ratio >= words, lexical: m.Lexical}
-		f.cosine = vectors.Cosine(q, m.Row)
+		f := found{t: t, r: t.rows[m.Row], lexical: m.Lexical, cosine: vectors.Cosine(q, m.Row)}
 		fs = append(fs, f)
 		delete(rows, m.Row)
 	}

@@ -68,7 +68,6 @@ type found struct {
 	lexical float64 // how much of the question its words are about
 	cosine  float64 // of the vectors of record and query; 0 where one has none
 	near    bool    // it matches about as well as the best
-	words   bool    // by its words alone
 	score   float64
 }
 
@@ -77,7 +76,7 @@ type found struct {
 //
 // A Rule's turn is always, or where a phrase of its Trigger stands in the Text, in the same words or forms of
 // them; only trusted Rules have one. A memory that is superseded gives way to the one that holds. Archived
-// ones come where nothing else matches. With an Embedder, what words find best stays among the hits.
+// ones come where nothing else matches. With an Embedder, to what the words say a vector only adds.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	a, err := s.ask(ctx, &q)
 	if err != nil {
@@ -91,11 +90,6 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	fs = slices.DeleteFunc(fs, func(f found) bool {
 		return f.score <= 0 || f.Relevance < q.Floor && (q.Text != "" || a.vector != nil)
 	})
-	for i := len(fs) - 1; a.vector != nil && i >= 0 && len(fs) > a.k; i-- {
-		if !fs[i].words {
-			fs = slices.Delete(fs, i, i+1)
-		}
-	}
 	fs = fs[:min(a.k, len(fs))]
 	hits := slices.Grow(s.due(a), len(fs))
 	for i := range fs {
