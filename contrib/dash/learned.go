@@ -134,9 +134,7 @@ func (d *dash) actMemory(rq *request) (string, error) {
 }
 
 // proposals is the page of what the evidence suggests.
-type proposals struct {
-	Open, Past []proposal.Proposal
-}
+type proposals struct{ Open, Past []proposal.Proposal }
 
 func (d *dash) proposals(rq *request) (any, error) {
 	var ps proposals
