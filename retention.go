@@ -10,7 +10,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -118,13 +117,12 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 			return deleted, err
 		}
 	}
-	_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
+	who, err := a.identity(t, v.scope)
+	if err == nil {
+		_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
+	}
 	if err == nil {
 		_, err = t.bank.In(v.scope).Decay(ctx)
-	}
-	var who *identity.Identity
-	if err == nil {
-		who, err = a.identity(t, v.scope)
 	}
 	if err == nil {
 		_, err = who.Maintain(ctx)
@@ -232,11 +230,9 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 		return fail(err)
 	}
 	err = t.whole.Update(ctx, func(b *store.Batch) error {
-		if _, ok := a.store.(store.Compacter); ok {
-			next := dueEntry{Process: a.process.name, Kind: dueCompact}
-			if err := codec.Put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
-				return err
-			}
+		next := dueEntry{Process: a.process.name, Kind: dueCompact}
+		if err := codec.Put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
+			return err
 		}
 		return errors.Join(b.Delete(due, store.Any), b.Delete(bar, store.Any))
 	})

@@ -105,6 +105,9 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
+	if first && err == nil { // meanwhile refresh has passed it by
+		err = o.t.bank.Refresh(ctx)
+	}
 	if err != nil {
 		release()
 		return nil, nil, err
@@ -185,7 +188,7 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, 
 		select {
 		case <-o.done:
 		default:
-			continue // what it reads is newer
+			continue // who opens it refreshes it
 		}
 		if o.t == nil {
 			continue

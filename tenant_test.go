@@ -56,6 +56,33 @@ func TestTenantsInMemory(t *testing.T) {
 	}
 }
 
+// What another process commits while a tenant is being opened, and is polled then, reaches the tenant.
+func TestChangedWhileItIsOpened(t *testing.T) {
+	t.Parallel()
+	st, ts := store.NewMem(), &tenants{open: map[string]*opening{}}
+	open := func(ctx context.Context) *tenant {
+		group := store.NewGroup(st)
+		bank, err := memory.OpenGroup(ctx, group, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, bank.Close()) })
+		return &tenant{bank: bank, group: group}
+	}
+	other := open(t.Context())
+	ts.load = func(ctx context.Context, _ memory.Scope) (*tenant, error) {
+		own := open(ctx)
+		_, err := other.bank.In("acme").Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "the lamp is green"})
+		require.NoError(t, err)
+		require.NoError(t, ts.refresh(ctx, map[string]bool{"acme": true}, 0, 1))
+		return own, nil
+	}
+	own, release, err := ts.hold(t.Context(), "acme")
+	require.NoError(t, err)
+	defer release()
+	hits, err := own.bank.In("acme").Recall(t.Context(), memory.Query{Text: "lamp"})
+	require.NoError(t, err)
+	require.Len(t, hits, 1)
+}
+
 // late is a store that finds out at the end of a scan that it could not read on, as a database does.
 type late struct{ store.Store }
 
