@@ -166,7 +166,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	}
 	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
 	opts := &a.opts
-	if err := opts.Scope.Check(); err != nil {
+	if err := cmp.Or(opts.Scope.Check(), opts.Daily.check()); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
 	opts.Sanitizer = cmp.Or(opts.Sanitizer, redact.New(nil))

@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -15,6 +16,13 @@ import (
 type Budget struct {
 	Tokens int     // input and output
 	USD    float64 // neither the dollars that were reported reach it, nor those that were estimated
+}
+
+func (b Budget) check() error {
+	if b.Tokens < 0 || !(b.USD >= 0) {
+		return errors.New("a Budget is below 0")
+	}
+	return nil
 }
 
 // spent says which bound is reached; "": none.

@@ -70,7 +70,7 @@ const (
 // check returns what is wrong with an objective.
 func (o *Objective) check() error {
 	c := o.asks()
-	err := cmp.Or(c.Check(), store.CheckID(o.ID),
+	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID),
 		store.Limit("id", len(o.ID), maxRunID), store.Limit("data", len(o.Data), maxData))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)

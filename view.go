@@ -140,12 +140,7 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 	if err != nil {
 		return nil, err
 	}
-	switch d.Sample.Outcome = rank.Unknown; verdict {
-	case learn.Delivered:
-		d.Sample.Outcome = rank.Delivered
-	case learn.Failed:
-		d.Sample.Outcome = rank.Failed
-	}
+	d.Sample.Outcome = cmp.Or(rank.Outcome(verdict), rank.Unknown) // in the same words
 	return &d.Sample, nil
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -123,7 +125,7 @@ func TestCommands(t *testing.T) {
 			{"meta --session none", 0, "no tries"},
 			{"chunk", 0, "1 plans are written"},
 			{"chunk --read", 0, "0 plans were changed"},
-			{"decay", 0, "0 memories are archived"},
+			{"decay", 0, "archived, 0 runs are deleted"},
 			{"consolidate", 0, "0 are merged"},
 			{"costs", 0, `[0-9-]+ +2 +2200 +unknown +\$0.0028`},
 			{"costs --by worker --json", 0, `"estimate_usd": 0.0028`},
@@ -162,12 +164,13 @@ func TestCommands(t *testing.T) {
 
 			{"creds set --service shop --key TOKEN --value s3cr3t-value", 0, "^$"},
 			{"creds list", 0, "credential\nshop.TOKEN\n$"},
+			{"creds", 0, "shop.TOKEN"},
 			{"creds list --json", 0, "shop.TOKEN"},
 			{"creds get --service shop --key TOKEN", 0, "^s3cr3t-value\n$"},
 			{"creds unlock", 0, "right"},
 			{"creds delete --service shop --key TOKEN", 0, "^$"},
 			{"creds get --service shop --key TOKEN", 2, "arc creds list"},
-			{"services status", 0, "not installed"},
+			{"services", 0, "not installed"},
 			{"services install", 0, "systemctl --user enable --now arc-"},
 			{"services status", 0, "sensors.timer: installed\n"},
 			{"--help", 0, "Serve an MCP client"},
@@ -189,6 +192,30 @@ func TestCommands(t *testing.T) {
 	})
 }
 
+// What cannot be printed is told, and the command has failed, also --help. The run is done all the same.
+func TestFullDisk(t *testing.T) {
+	beside(t, func(s *shell) {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			s.t.Skip(err)
+		}
+		defer full.Close()
+		s.write("arc.yaml", "workers: [{name: a, run: [echo, hi]}]\n")
+		if s.served {
+			s.serve()
+		}
+		for _, args := range [][]string{{"do", "greet"}, {"runs", "--json"}, {"runs", "--help"}} {
+			var errs bytes.Buffer
+			cmd := exec.Command(os.Args[0], args...)
+			cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.dir, append(os.Environ(), s.env...), full, &errs
+			require.Error(s.t, cmd.Run())
+			require.Equal(s.t, exitFailed, cmd.ProcessState.ExitCode(), args)
+			require.Contains(s.t, errs.String(), "what was printed is lost: write /dev/stdout: no space left")
+		}
+		require.Contains(s.t, s.ok("runs"), "delivered")
+	})
+}
+
 // What is wrong with a command is said with the command that is right, and is exit code 2.
 func TestUsage(t *testing.T) {
 	s := newShell(t, "")
@@ -204,7 +231,7 @@ func TestUsage(t *testing.T) {
 	})
 	s.env = append(s.env, "OPENAI_API_KEY=")
 	s.all([]row{
-		{"do --inputs [1] x", exitUsage, "Inputs is no JSON object"},
+		{"do --input [1] x", exitUsage, "Inputs is no JSON object"},
 		{"do anything", exitFailed, "OPENAI_API_KEY is not set: export OPENAI_API_KEY=…, or arc creds set"},
 		{"doctor", exitFailed, "✗ model gpt-5-mini: OPENAI_API_KEY is not set"},
 		{"do", exitUsage, "what is to be done"},
@@ -222,9 +249,13 @@ func TestUsage(t *testing.T) {
 		{"skills show --name none", exitUsage, "no skill"},
 		{"skills run --name none", exitUsage, "no skill|no command"},
 		{"costs --by week", exitUsage, "it is day, worker or model"},
-		{"do --skill nope x", exitUsage, `no skill "nope": arc skills`},
-		{"do --skill nope --data {} x", exitUsage, "one or the other"},
+		{"do --skills nope x", exitUsage, `no skill "nope": arc skills`},
+		{"do --skills nope --data {} x", exitUsage, "one or the other"},
 		{"tasks add x --skills nope", exitUsage, `no skill "nope"`},
+		{"do --usd -1 x", exitUsage, "a Budget is below 0"},
+		{"do --usd NaN x", exitUsage, "a Budget is below 0"},
+		{`do " "`, exitUsage, "what is to be done"},
+		{"recall --limit -1 x", exitUsage, "negative"},
 		{"tasks add x --at tomorrow", exitUsage, "a time such as 2026-11-30T08:00:00Z, or 90m"},
 		{"tasks add x --priority 99", exitUsage, "not 1 to 10"},
 		{"tasks --status foo", exitUsage, "it is pending, active"},
@@ -233,7 +264,7 @@ func TestUsage(t *testing.T) {
 		{"notes", 0, "nothing is noted"},
 		{"creds unlock", exitFailed, "ARC_CREDS_PASSWORD is not set"},
 		{"--dir nowhere runs", exitFailed, "nowhere"},
-		{"do --inputs nonsense x", exitUsage, "no JSON"},
+		{"do --input nonsense x", exitUsage, "no JSON"},
 	})
 	s.write("arc.yaml", "workers:\n- name: a\n  run: [x]\n  modle: gated\n")
 	s.fails(exitUsage, "arc.yaml: line 4: field modle not found", "runs")

@@ -127,16 +127,10 @@ func (c *command) consolidate(ctx context.Context, m memory.Space, _ string) err
 }
 
 func (c *command) decay(ctx context.Context, a *app, _ string) error {
-	m, err := a.view().Memory(ctx)
-	if err != nil {
-		return err
-	}
-	archived, err := m.Decay(ctx)
-	if err != nil {
-		return err
-	}
 	deleted, err := a.agent.Maintain(ctx, a.scope)
-	c.Print(fmt.Sprintf("%d memories are archived, %d runs are deleted", archived, deleted))
+	if err == nil {
+		c.Print(fmt.Sprintf("what never helped is archived, %d runs are deleted", deleted))
+	}
 	return err
 }
 
@@ -281,9 +275,6 @@ func (c *command) costsCommand() *cobra.Command {
 			"worker": func(c cost) cost { return cost{Worker: c.Worker} },
 			"model":  func(c cost) cost { return cost{Model: c.Model} },
 		}[by]
-		if c.json { // all that is known
-			key = func(c cost) cost { return cost{c.Day, c.Worker, c.Model, nil} }
-		}
 		all, err := a.costs(days, key)
 		head, none := by+" calls tokens reported estimated", "no model was asked in these days"
 		return list(c, all, 0, err, head, none, func(s cost) []string {

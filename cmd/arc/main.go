@@ -51,7 +51,18 @@ func usage(format string, args ...any) error {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
-	os.Exit(execute(ctx, &command{screen: &screen{Terminal: console.Local("ARC_DIR", "ARC_TASK")}}))
+	t := console.Local("ARC_DIR", "ARC_TASK")
+	var lost error // of what a full disk, say, has not taken
+	t.Out = writer(func(text string) {
+		_, err := os.Stdout.WriteString(text)
+		lost = cmp.Or(lost, err)
+	})
+	code := execute(ctx, &command{screen: &screen{Terminal: t}})
+	if lost != nil {
+		fmt.Fprintln(t.Err, "arc: what was printed is lost:", lost)
+		code = cmp.Or(code, exitFailed)
+	}
+	os.Exit(code)
 }
 
 // command is a line that a person has typed. A process that has the folder open executes it.
@@ -86,7 +97,7 @@ func execute(ctx context.Context, c *command) int {
 	}
 	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
 	typed := errors.Is(err, queue.ErrInvalid) || errors.Is(err, arc.ErrObjective)
-	if typed || strings.HasPrefix(err.Error(), "unknown ") {
+	if typed || errors.As(err, new(*store.LimitError)) || strings.HasPrefix(err.Error(), "unknown ") {
 		return exitUsage
 	}
 	return exitFailed
@@ -247,12 +258,6 @@ func choice(f *pflag.FlagSet, to *string, name, about string, of ...string) {
 		}
 		return nil
 	})
-}
-
-// topic is a command that only has others below it.
-func topic(name, short string) *cobra.Command {
-	help := func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: help}
 }
 
 // group is a command with others below it.

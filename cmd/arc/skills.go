@@ -89,7 +89,7 @@ func (c *command) runSkill(ctx context.Context, _ *app, name string) error {
 		return usage("skill %q has no command: an executable skills/%s/cli", name, name)
 	}
 	cmd := exec.CommandContext(ctx, file, args...)
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, c.Out, c.Err
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Cwd, os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), "ARC_DIR="+c.dir)
 	err := cmd.Run()
 	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -167,12 +167,13 @@ func (c *command) credsCommands() []*cobra.Command {
 			return unlocked(f(vault(c.dir), strings.TrimPrefix(service+"."+key, "env.")))
 		}, set)
 	}
-	return []*cobra.Command{group(topic("creds", "Credentials, in an encrypted file"),
-		do("list", "List the names of credentials", nil, func(v *agefile.File, _ string) error {
-			all, err := v.All()
-			names, none := slices.Sorted(maps.Keys(all)), "no credentials: arc creds set --service NAME --key NAME"
-			return list(c, names, 0, err, "credential", none, func(name string) []string { return []string{name} })
-		}),
+	names := func(v *agefile.File, _ string) error {
+		all, err := v.All()
+		names, none := slices.Sorted(maps.Keys(all)), "no credentials: arc creds set --service NAME --key NAME"
+		return list(c, names, 0, err, "credential", none, func(name string) []string { return []string{name} })
+	}
+	return []*cobra.Command{group(do("creds", "List the names of credentials, in an encrypted file", nil, names),
+		do("list", "List the names of credentials: as arc creds alone", nil, names),
 		do("get", "Print the value of a credential", flags, func(v *agefile.File, name string) error {
 			value, err := v.Get(context.Background(), name)
 			if err == nil {

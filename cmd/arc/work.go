@@ -34,12 +34,12 @@ func (c *command) runCommands() []*cobra.Command {
 	var skills []string
 	objective := func(f *pflag.FlagSet) {
 		f.StringVar(&o.Situation, "situation", "", "the kind of case: equal cases have the same words")
-		f.Func("inputs", "JSON object: what varies between cases", jsonTo(&o.Inputs))
+		f.Func("input", "JSON object: what varies between cases", jsonTo(&o.Inputs))
 		f.Func("data", "JSON that workers get, and no part of the case", jsonTo(&o.Data))
 		f.StringVar(&o.Session, "session", "", "runs of a session are assessed together")
 		f.StringSliceVar(&o.Conditions, "condition", nil, "what else must hold for the same plan to be right")
 		f.StringSliceVar(&o.Secrets, "secret", nil, "names of credentials that may stand in the inputs")
-		f.StringSliceVar(&skills, "skill", nil, "skills whose SKILL.md is read first, as arc skills lists them")
+		f.StringSliceVar(&skills, "skills", nil, "skills whose SKILL.md is read first, as arc skills lists them")
 		f.Float64Var(&o.Budget.USD, "usd", 0, "the most dollars; 0: the budget of arc.yaml")
 		f.BoolVar(&o.Fresh, "fresh", false, "nothing is recalled, and no plan fires")
 	}
@@ -47,10 +47,10 @@ func (c *command) runCommands() []*cobra.Command {
 		return c.leaf(drives, use, short, func(ctx context.Context, a *app, text string) error {
 			o.Text = text
 			switch {
-			case text == "":
+			case strings.TrimSpace(text) == "":
 				return usage(`what is to be done? --text "…"`)
 			case len(skills) > 0 && o.Data != nil:
-				return usage(`--skill and --data are one or the other: {"skills": […]} in the data is the same`)
+				return usage(`--skills and --data are one or the other: {"skills": […]} in the data is the same`)
 			case len(skills) > 0:
 				o.Data = reading(skills)
 			}
@@ -418,7 +418,7 @@ func (c *command) taskCommands() []*cobra.Command {
 	texts := func(f *pflag.FlagSet) {
 		f.StringVar(&t.Description, "description", "", "the rest")
 		f.IntVar(&t.Priority, "priority", 0, "1 (first) to 10; 0: that of the template, or 5")
-		f.StringSliceVar(&t.Skills, "skills", nil, "skills, as arc skills lists them, that are read first")
+		f.StringSliceVar(&t.Skills, "skills", nil, "skills whose SKILL.md is read first, as arc skills lists them")
 		f.StringVar(&t.Model, "model", "", "a model of arc.yaml; none: by the priority")
 		f.Func("at", "when it is due, as 2026-11-30T08:00:00Z or 90m from now", func(at string) error {
 			if d, err := time.ParseDuration(at); err == nil {
@@ -510,7 +510,7 @@ func (c *command) taskCommands() []*cobra.Command {
 				f.StringVar(&t.Parent, "parent", "", "the task that it follows from")
 				f.StringVar(&t.Key, "key", "", "the same key is the same task")
 				f.IntVar(&t.MaxAttempts, "max-retries", 0, "attempts; 0: 3")
-				f.Func("input", "JSON: what varies", jsonTo(&t.Input))
+				f.Func("input", "JSON object: what varies between cases", jsonTo(&t.Input))
 			}),
 			c.leaf(reads, "update ID", "Change a task; --status pending has it tried again", update(false),
 				func(f *pflag.FlagSet) {
