@@ -507,6 +507,25 @@ func TestRivals(t *testing.T) {
 	require.Contains(t, k.Suggestions[0].Differs+k.Suggestions[1].Differs, "another plan")
 }
 
+// What another plan delivered long ago holds no plan up that has delivered all cases since.
+func TestRivalsOfLongAgo(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i := range 12 {
+		c, p := refund("acme", fmt.Sprint("SO-1", 10+i))
+		if i < 6 {
+			p.Calls[0].Name = "credit"
+		}
+		a := b.before(c)
+		require.True(t, i < 2 || i > 6 || a.Fires != nil, a.Why)
+		a.Fires = nil // the model has decided
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	}
+	c, p := refund("acme", "SO-137")
+	a := b.before(c)
+	require.NotNil(t, a.Fires, a.Why)
+	require.Equal(t, p.Calls, a.Fires.Calls)
+}
+
 func TestLapses(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	space := b.Memory("acme")

@@ -384,7 +384,8 @@ func until(id string, in ...*record) (at time.Time, why string) {
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
 // rules those that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless
 // they mean other calls for a third of their scopes; where two pairs mean different calls, none does. Of the
-// cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake.
+// cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake:
+// of one with six that are kept, others have those since the first of the six.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
@@ -395,7 +396,7 @@ func (p *plan) fire(
 			}
 			got, no := agree(a, b, now, p.Deliveries, calls)
 			for _, o := range all {
-				if n := o.common(a, b); no == "" && o.ID != p.ID && n > 0 && n > p.common(a, b)-2 {
+				if n := o.common(a, b, p.Deliveries); no == "" && o.ID != p.ID && n > max(0, p.common(a, b, nil)-2) {
 					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 				}
 			}
@@ -435,10 +436,10 @@ func (p *plan) refuted(a, b *delivery) bool {
 	})
 }
 
-// common counts the deliveries of a plan that have the inputs which two deliveries have in common.
-func (p *plan) common(a, b *delivery) (n int) {
+// common counts the deliveries, from the first of so many last ones on, that have what two inputs share.
+func (p *plan) common(a, b *delivery, last []*delivery) (n int) {
 	for _, d := range p.Deliveries {
-		has := true
+		has := len(last) < maxDeliveries || !d.At.Before(last[len(last)-maxDeliveries].At)
 		for i, l := range a.in {
 			has = has && (l != b.in[i] || l == d.in[i])
 		}
