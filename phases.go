@@ -209,7 +209,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		t.Advice = advice.ID
 	}
 	t.advice = &advice
-	t.keep(adviceName(a.Advised), advice)
+	t.keep(adviceName(a.Advised), advice.Known)
 	if n, warned := len(advice.Memories), len(advice.Warnings); n+warned > 0 {
 		t.event("recalled", "", fmt.Sprintf("memories: %d, warnings: %d", n, warned))
 	}
@@ -828,15 +828,19 @@ func (t *turn) wait(context.Context) (phase, error) {
 	return t.Back, nil
 }
 
-// recalled returns the advice of the aim, which was stored when it was given.
+// recalled returns the advice of the aim. What it says beyond the case was stored when it was given.
 func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 	if t.advice != nil {
 		return t.advice, nil
 	}
 	key := partKey(t.Scope, t.ID, adviceName(t.aim().Advised))
-	advice, _, err := load[learn.Advice](ctx, t.tenant.group.Store(), key)
-	t.advice = advice
-	return advice, err
+	known, _, err := load[reason.Known](ctx, t.tenant.group.Store(), key)
+	if err != nil {
+		return nil, err
+	}
+	t.advice = &learn.Advice{Case: t.asks()}
+	t.advice.Known = *known
+	return t.advice, nil
 }
 
 // asks is the case of the aim that is to be advised on.

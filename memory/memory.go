@@ -155,18 +155,18 @@ type Query struct {
 
 // Parts are what a Score is made of. All are in [0,1].
 type Parts struct {
-	Relevance     float64 `cbor:"22,keyasint,omitzero"` // how likely it answers, by words, speaker and vector
-	Effectiveness float64 `cbor:"23,keyasint,omitzero"`
-	Recency       float64 `cbor:"24,keyasint,omitzero"` // 2^(-age/7 days), of a Fact before the newest like it
+	Relevance     float64 // how likely it answers, by words, speaker and vector
+	Effectiveness float64
+	Recency       float64 // 2^(-age/7 days), of a Fact before the newest like it
 }
 
 // Hit is a memory that was found.
 type Hit struct {
 	Record
-	Parts
-	Score      float64 `cbor:"25,keyasint,omitzero"` // in (0,1]
-	Superseded *Record `cbor:"26,keyasint,omitzero"` // the former statement, if it matched better
-	Linked     ID      `cbor:"27,keyasint,omitzero"` // it came along with this hit
+	Parts      `cbor:"-"` // 0 in the Brief of a run that was taken up again
+	Score      float64    `cbor:"25,keyasint,omitzero"` // in (0,1]
+	Superseded *Record    `cbor:"26,keyasint,omitzero"` // the former statement, if it matched better
+	Linked     ID         `cbor:"27,keyasint,omitzero"` // it came along with this hit
 }
 
 // Feedback says what became of memories that were shown. The same Key again within 90 days replaces what it
