@@ -335,13 +335,15 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 		path, header = "/v1/models?limit=1000", http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
-	if err != nil {
-		return err
+	if err != nil { // which has the url, and that may have a key in it, as an error of Do has
+		return errors.New("its url is no URL")
 	}
 	r.Header = header
 	answer, err := (&http.Client{Transport: reason.Transport(nil)}).Do(r)
-	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Status == http.StatusUnauthorized {
-		err = fmt.Errorf("%w (the key is that of %s)", err, c.keyName())
+	if failed, ok := errors.AsType[*reason.Error](err); ok {
+		if err = failed; failed.Status == http.StatusUnauthorized {
+			err = fmt.Errorf("%w (the key is that of %s)", err, c.keyName())
+		}
 	}
 	if err != nil {
 		return err

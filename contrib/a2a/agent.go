@@ -49,11 +49,8 @@ type Agent struct {
 func Dial(ctx context.Context, address string, client *http.Client) (*Agent, error) {
 	client = cmp.Or(client, http.DefaultClient)
 	card, err := agentcard.NewResolver(client).Resolve(ctx, address)
-	if at, ok := errors.AsType[*url.Error](err); ok {
-		err = at.Err // without the address, which may have a key in it
-	}
 	if err != nil {
-		return nil, fmt.Errorf("a2a: the card: %w", err)
+		return nil, fmt.Errorf("a2a: the card: %w", bare(err))
 	}
 	config := a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}
 	transport := a2aclient.WithJSONRPCTransport(client)
@@ -213,8 +210,8 @@ func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch s := task.Status.State; {
-		case s.Terminal(), s == sdk.TaskStateInputRequired, s == sdk.TaskStateAuthRequired:
+		s := task.Status.State
+		if s.Terminal() || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired {
 			return task, nil
 		}
 		select {
@@ -223,6 +220,17 @@ func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// bare is an error without the address of the agent, which may have a key in it.
+func bare(err error) error {
+	switch at, ok := errors.AsType[*url.Error](err); {
+	case ok && at.Op == "parse": // Err quotes parts of it
+		return errors.New("the address is no URL")
+	case ok:
+		return at.Err
+	}
+	return err
 }
 
 // outage is the error of a call: what the agent did not say itself is an outage.
@@ -236,7 +244,7 @@ func outage(err error) error {
 			return err
 		}
 	}
-	return &reason.Error{Class: reason.Unavailable, Err: err}
+	return &reason.Error{Class: reason.Unavailable, Err: bare(err)}
 }
 
 // words are the texts of parts, and their data. Files are named, and left out.

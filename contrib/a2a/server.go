@@ -52,15 +52,16 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
 	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
-	all := &tasks{agent: agent, scope: scope, last: last}
-	with := []a2asrv.RequestHandlerOption{a2asrv.WithTaskStore(all), a2asrv.WithCallInterceptor(all)}
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(&server{agent, scope}, with...)))
+	s := &server{agent: agent, scope: scope, last: last}
+	with := []a2asrv.RequestHandlerOption{a2asrv.WithTaskStore(s), a2asrv.WithCallInterceptor(s)}
+	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(s, with...)))
 	return mux
 }
 
-// tasks has the SDK's tasks, each under the scope of who calls: for others it is not there. It names them, by
-// their run and context, so that one that it has no more is made of what its run has come to.
-type tasks struct {
+// server carries tasks out, and has those of the SDK, each under the scope of who calls: for others it is not
+// there. It names them, by their run and context, so that one that it has no more is made of what its run has
+// come to.
+type server struct {
 	a2asrv.PassthroughCallInterceptor
 	agent *arc.Agent
 	scope ScopeFunc
@@ -68,7 +69,7 @@ type tasks struct {
 }
 
 // Before names the task that a message begins, and its context where the client has not.
-func (t *tasks) Before(
+func (s *server) Before(
 	ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request,
 ) (context.Context, error) {
 	p, ok := r.Payload.(*sdk.MessageSendParams)
@@ -80,33 +81,33 @@ func (t *tasks) Before(
 	p.Message.TaskID = sdk.TaskID(run + "." + rand.Text() + "." + p.Message.ContextID)
 	task := sdk.NewSubmittedTask(p.Message, p.Message)
 	task.History = nil // the SDK adds the message
-	return ctx, t.Save(ctx, task)
+	return ctx, s.Save(ctx, task)
 }
 
-func (t *tasks) Save(ctx context.Context, task *sdk.Task) error {
-	scope, err := t.scope(ctx)
+func (s *server) Save(ctx context.Context, task *sdk.Task) error {
+	scope, err := s.scope(ctx)
 	if err != nil {
 		return err
 	}
 	raw, err := json.Marshal(task)
-	t.last.Add(string(scope)+"//"+string(task.ID), raw)
+	s.last.Add(string(scope)+"//"+string(task.ID), raw)
 	return err
 }
 
-func (t *tasks) Get(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
-	scope, err := t.scope(ctx)
+func (s *server) Get(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
+	scope, err := s.scope(ctx)
 	if err != nil {
 		return nil, err
 	}
 	task := &sdk.Task{ID: id}
-	if raw, ok := t.last.Get(string(scope) + "//" + string(id)); ok {
+	if raw, ok := s.last.Get(string(scope) + "//" + string(id)); ok {
 		return task, json.Unmarshal(raw, task)
 	}
 	parts := strings.SplitN(string(id), ".", 3)
 	if len(parts) < 3 || !strings.HasPrefix(parts[0], "a2a-") { // no run that others began is a task
 		return nil, sdk.ErrTaskNotFound
 	}
-	r, err := t.agent.In(scope).Report(ctx, parts[0])
+	r, err := s.agent.In(scope).Report(ctx, parts[0])
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, sdk.ErrTaskNotFound
 	} else if err != nil {
@@ -140,11 +141,6 @@ func came(r *arc.Report) (sdk.TaskState, []sdk.Part) {
 		return sdk.TaskStateCompleted, said
 	}
 	return sdk.TaskStateFailed, said
-}
-
-type server struct {
-	agent *arc.Agent
-	scope ScopeFunc
 }
 
 // Execute implements a2asrv.AgentExecutor.

@@ -69,7 +69,7 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+"/v1/messages", bytes.NewReader(body))
 	if err != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the URL of the options is none")}
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("Options.URL is no URL")}
 	}
 	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("X-Api-Key", m.o.Key)

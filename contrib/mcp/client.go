@@ -57,6 +57,7 @@ type ClientOptions struct {
 type Client struct {
 	o       ClientOptions
 	connect func() sdk.Transport
+	wrong   error // of the address; nil: none
 	now     func() time.Time
 	open    context.Context // until Close
 	close   context.CancelFunc
@@ -92,9 +93,13 @@ func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 
 // Dial returns a Client of the server at a URL of streamable HTTP.
 func Dial(address string, o *ClientOptions) *Client {
-	return newClient(o, func(c *Client) sdk.Transport {
+	c := newClient(o, func(c *Client) sdk.Transport {
 		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: c.o.HTTP, DisableStandaloneSSE: true}
 	})
+	if at, err := url.Parse(address); err != nil || at.Host == "" || !strings.HasPrefix(at.Scheme, "http") {
+		c.wrong = &reason.Error{Class: reason.Permanent, Err: errors.New("mcp: the address is no URL of http")}
+	}
+	return c
 }
 
 func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
@@ -136,13 +141,14 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 	}
-	if c.open.Err() != nil {
+	switch {
+	case c.open.Err() != nil:
 		return nil, errors.New("mcp: the client is closed")
-	}
-	if ctx.Err() != nil {
+	case c.wrong != nil:
+		return nil, c.wrong
+	case ctx.Err() != nil:
 		return nil, outage(ctx.Err())
-	}
-	if c.live != nil && c.live.over.Err() == nil {
+	case c.live != nil && c.live.over.Err() == nil:
 		return c.live, nil
 	}
 	if err := c.leave(); err != nil {
@@ -316,11 +322,9 @@ func name(of string) string {
 }
 
 func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) (json.RawMessage, error) {
-	if len(inputs) == 0 {
-		inputs = json.RawMessage("{}")
-	}
+	given := json.RawMessage(cmp.Or(string(inputs), "{}"))
 	res, err := request(ctx, c, func(ctx context.Context, s *session) (*sdk.CallToolResult, error) {
-		return s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: inputs})
+		return s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: given})
 	})
 	if err != nil {
 		return nil, err

@@ -328,6 +328,14 @@ func TestAddressWithAKey(t *testing.T) {
 	_, err := c.Tools(t.Context())
 	require.ErrorContains(t, err, "connection refused")
 	require.NotContains(t, err.Error(), "hidden")
+	for _, no := range []string{
+		"http://me:hid/den1@127.0.0.1/?key=hidden2", "http://a b/?key=hidden2", "127.0.0.1/?key=hidden2", "",
+	} {
+		c := Dial(no, nil)
+		_, err := c.Tools(t.Context())
+		require.EqualError(t, err, "permanent: mcp: the address is no URL of http", "no outage, which is waited for")
+		require.NoError(t, c.Close())
+	}
 }
 
 func TestProgramThatStays(t *testing.T) {

@@ -672,10 +672,7 @@ func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (
 	if err != nil {
 		return out, err
 	}
-	kinds, quarantined, _, err := m.Health(ctx)
-	if err != nil { // of the embedder, which tries again; the counts hold
-		s.Logger.WarnContext(ctx, "mcp: health of the memory", "error", err)
-	}
+	kinds, quarantined, _, _ := m.Health(ctx) // an error is the embedder's, which tries again; the counts hold
 	return healthOut{h.State, h.Text(), kinds, quarantined}, nil
 }
 

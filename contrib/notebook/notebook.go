@@ -122,8 +122,8 @@ func cut(text string, most int) string {
 	return fence.Clip(line, most)
 }
 
-// Commit commits the file to its git repository where it has changed. With a time it does so only where its
-// last commit is before that; a file that nobody has committed yet is left alone then.
+// Commit commits the file to its git repository where it has changed, and where its last commit is before a
+// time. A file that nobody has committed yet is left alone.
 func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append(args, "--", filepath.Base(n.path))...)
@@ -134,17 +134,14 @@ func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
 		}
 		return strings.TrimSpace(string(out)), err
 	}
-	if !before.IsZero() {
-		last, err := git("log", "-1", "--format=%cI")
-		if at, wrong := time.Parse(time.RFC3339, last); err != nil || wrong != nil || !at.Before(before) {
-			return nil // there is no repository or no commit, or a later one
-		}
+	last, err := git("log", "-1", "--format=%cI")
+	if at, wrong := time.Parse(time.RFC3339, last); err != nil || wrong != nil || !at.Before(before) {
+		return nil // there is no repository or no commit, or a later one
 	}
 	if changed, err := git("status", "--porcelain"); err != nil || changed == "" {
 		return err
 	}
-	_, err := git("add")
-	if err == nil {
+	if _, err = git("add"); err == nil {
 		_, err = git("commit", "-m", "docs(memory): what was learned")
 	}
 	return err

@@ -89,7 +89,7 @@ func (m *Model) post(ctx context.Context, path string, body object) (*http.Respo
 	}
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+path, bytes.NewReader(raw))
 	if err != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("the URL of the options is none")}
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("Options.URL is no URL")}
 	}
 	post.Header.Set("Content-Type", "application/json")
 	if m.o.Key != "" {

@@ -72,9 +72,7 @@ func (w *Workspace) run(ctx context.Context, stdin []byte, env, argv []string) (
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	for line := range strings.Lines(errs.String()) {
-		act.Note(ctx, act.Event{Kind: "output", Name: argv[0], Text: strings.TrimRight(line, "\n")})
-	}
+	act.Note(ctx, act.Event{Kind: "output", Name: argv[0], Text: errs.String()})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", argv[0], err, strings.TrimSpace(errs.String()+"\n"+out.String()))
 	}
