@@ -27,6 +27,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/reason/reasontest"
 	"github.com/arc-learn/arc/store"
@@ -72,6 +73,32 @@ func run(t *testing.T, a *arc.Agent, o arc.Objective) *arc.Report {
 	r, err := a.Run(t.Context(), o)
 	require.NoError(t, err)
 	return r
+}
+
+// Where attempts run short, who has not tried comes before a second try of who comes after the first worker.
+func TestAttemptsReachAll(t *testing.T) {
+	for attempts, want := range map[int]string{0: "ann ann bo cy", 3: "ann ann bo", 6: "ann ann bo bo cy cy"} {
+		h := arc.Host{}
+		for _, name := range []string{"ann", "bo", "cy"} {
+			h.Workers = append(h.Workers, (&arctest.Worker{Turns: []arctest.Turn{{Refuse: "no"}, {Refuse: "no"}}}).As(name))
+		}
+		a, _ := agent(t, nil, h, &arc.Options{Attempts: attempts, Policy: inOrder{}})
+		var tried []string
+		for _, f := range run(t, a, arc.Objective{Text: "write"}).Failed {
+			tried = append(tried, f.Worker)
+		}
+		require.Equal(t, want, strings.Join(tried, " "))
+	}
+}
+
+// inOrder is a policy that takes workers as they are given.
+type inOrder struct{}
+
+func (inOrder) Score(_ context.Context, _ rank.Task, cs []rank.Candidate) (all []rank.Scored, _ error) {
+	for _, c := range cs {
+		all = append(all, rank.Scored{Candidate: c})
+	}
+	return all, nil
 }
 
 func TestTranscripts(t *testing.T) {

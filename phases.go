@@ -390,7 +390,8 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 	return nil
 }
 
-// assign chooses who makes the next attempt: the same worker with the complaint, then another one.
+// assign chooses who makes the next attempt: the same worker with the complaint, then another one; where
+// attempts run short, one that has not tried.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
@@ -405,6 +406,11 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		n, denied := a.failed(w.Name)
 		return denied || n > 1
 	})
+	tried := func(w *act.Worker) bool { n, _ := a.failed(w.Name); return n > 0 }
+	fresh := slices.DeleteFunc(slices.Clone(left), tried)
+	if n := len(a.Tries); n > 1 && len(fresh) > 0 && len(fresh) >= t.agent.opts.Attempts-n {
+		left = fresh // no attempt is left for a second try of anybody else
+	}
 	if len(left) == 0 || len(a.Tries) >= t.agent.opts.Attempts {
 		return t.another(), nil
 	}
