@@ -114,11 +114,8 @@ func (s *disk) begin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	if s.mu.last < s.header.mark {
-		way := "to go on with those, empty the file " + headerName
-		if n := len(others); n > 0 && others[n-1] != unfinished { // which would be removed
-			way = fmt.Sprintf("the folder %s may have more: move %s away", others[n-1], name)
-		}
-		return fmt.Errorf("%w: %d of %d commits are there; %s", store.ErrDamaged, s.mu.last, s.header.mark, way)
+		return fmt.Errorf("%w: %s has %d of %d commits: restore a copy, or the folder that has the rest",
+			store.ErrDamaged, name, s.mu.last, s.header.mark)
 	}
 	for _, other := range others { // that a kill has left
 		err = errors.Join(err, os.RemoveAll(filepath.Join(s.dir, other)))
