@@ -1,15 +1,12 @@
 package storetest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
 	"iter"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"sync"
 
 	"github.com/arc-learn/arc/store"
@@ -22,9 +19,13 @@ func Serve(st store.Changer, socket string) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: served{st}}}
-	s.Start()
-	return func() error { s.Close(); return nil }, nil
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
+			calls.Go(func() { answer(st, conn) })
+		}
+	})
+	return func() error { defer calls.Wait(); return l.Close() }, nil
 }
 
 // request is a commit, or else changes or a scan.
@@ -42,20 +43,22 @@ type reply struct {
 	Err      string
 }
 
-type served struct{ st store.Changer }
-
-func (s served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// answer answers a call, which has a connection of its own: it ends with the client.
+func answer(st store.Changer, conn net.Conn) {
+	defer conn.Close()
 	var q request
 	var a reply
-	err := gob.NewDecoder(r.Body).Decode(&q)
-	ctx := context.WithoutCancel(r.Context())
-	entries := s.st.Scan(ctx, q.Range)
+	if gob.NewDecoder(conn).Decode(&q) != nil { // the client has died
+		return
+	}
+	ctx, err := context.Background(), error(nil)
+	entries := st.Scan(ctx, q.Range)
 	if q.Changes {
-		entries = s.st.Changes(ctx, q.After)
+		entries = st.Changes(ctx, q.After)
 	}
 	if q.Ops != nil {
-		a.Rev, err = s.st.Commit(ctx, q.Ops...)
-	} else if err == nil {
+		a.Rev, err = st.Commit(ctx, q.Ops...)
+	} else {
 		for e, bad := range entries {
 			a.Entries, err = append(a.Entries, e), bad
 		}
@@ -63,24 +66,19 @@ func (s served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !errors.As(err, &a.Conflict) && err != nil {
 		a.Err = err.Error()
 	}
-	_ = gob.NewEncoder(w).Encode(a) // the client may have died
+	_ = gob.NewEncoder(conn).Encode(a) // the client may have died
 }
 
 // Dial returns the store that is served at a socket. Its Close waits for the calls under way.
-func Dial(socket string) (store.Changer, error) {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
-	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true} // no goroutine outlives a call
-	return &client{web: http.Client{Transport: transport}}, nil
-}
+func Dial(socket string) (store.Changer, error) { return &client{socket: socket}, nil }
 
 type client struct {
-	web    http.Client
+	socket string
 	mu     sync.RWMutex // held for reading by calls
 	closed bool
 }
 
+// do makes a call. One that has begun is waited for, whatever becomes of ctx.
 func (c *client) do(ctx context.Context, q request) (a reply, err error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -90,15 +88,14 @@ func (c *client) do(ctx context.Context, q request) (a reply, err error) {
 	if c.closed {
 		return a, store.ErrClosed
 	}
-	var body bytes.Buffer
-	if err := gob.NewEncoder(&body).Encode(q); err != nil {
-		return a, err
-	}
-	answer, err := c.web.Post("http://store", "", &body) // a call that has begun is waited for
+	conn, err := net.Dial("unix", c.socket)
 	if err != nil {
 		return a, err
 	}
-	err = errors.Join(gob.NewDecoder(answer.Body).Decode(&a), answer.Body.Close())
+	defer conn.Close()
+	if err = gob.NewEncoder(conn).Encode(q); err == nil {
+		err = gob.NewDecoder(conn).Decode(&a)
+	}
 	if a.Conflict != nil {
 		return a, a.Conflict
 	} else if a.Err != "" {
@@ -156,6 +153,5 @@ func (c *client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	c.web.CloseIdleConnections()
 	return nil
 }
