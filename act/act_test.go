@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -426,6 +427,8 @@ func TestRulings(t *testing.T) {
 		{"a veto", act.Veto, []act.Ruling{no}, true, rank.Denied},
 		{"one of two", act.Compound, []act.Ruling{yes("anna")}, false, ""},
 		{"the same twice", act.Compound, []act.Ruling{yes("anna"), yes("anna")}, false, ""},
+		{"the same in other letters", act.Compound, []act.Ruling{yes("anna"), yes(" Anna"), yes("ANNA"), yes("an\u200bna\n")}, false, ""},
+		{"a blank name", act.Compound, []act.Ruling{yes(" "), yes("anna")}, false, ""},
 		{"nameless twice", act.Compound, []act.Ruling{yes(""), yes("anna")}, false, ""},
 		{"two", act.Compound, []act.Ruling{yes("anna"), yes("ben")}, false, rank.Delivered},
 	} {
@@ -461,7 +464,7 @@ func TestRulings(t *testing.T) {
 func distinct(rs []act.Ruling) map[string]bool {
 	by := map[string]bool{}
 	for _, r := range rs {
-		by[r.By] = true
+		by[strings.ToLower(strings.TrimFunc(strings.ReplaceAll(r.By, "\u200b", ""), unicode.IsSpace))] = true
 	}
 	return by
 }
@@ -670,6 +673,22 @@ func TestStep(t *testing.T) {
 }
 
 // Of irreversible calls at the same time, equal ones are one, and others are asked for what they are.
+// A call for somebody who has gone, such as a goroutine that outlives its attempt, is no fault of the store.
+func TestStepOfAnEndedContext(t *testing.T) {
+	ctx, j := journal(t, store.NewMem())
+	r := runner(t, nil, act.Worker{Name: "w", Executor: &works{do: func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+		ended, end := context.WithCancel(ctx)
+		end()
+		for _, o := range [][]act.StepOption{nil, {act.Irreversible()}} {
+			_, err := act.Step(ended, "s", 1, func(context.Context) (int, error) { return 1, nil }, o...)
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		return &act.Result{Text: "done"}, nil
+	}}})
+	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
+	require.NoError(t, j.Err())
+}
+
 func TestCallsAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

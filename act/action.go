@@ -62,8 +62,8 @@ const (
 )
 
 // Step calls f and keeps its result, as JSON, before it returns: under the run, the attempt, the worker,
-// tool, gate, Around or Step that it is made in, and name, which is unique there and has at most 256 bytes.
-// An attempt that goes on after a crash gets it back, and f is not called again. An error of f is not kept.
+// tool, gate, Around or Step that it is made in, and name, of at most 256 bytes. Who asks for one that is
+// there, in a loop or after a crash, gets its result, and f is not called. An error of f is not kept.
 //
 // input is what f works on, at most 256 KiB as JSON; another one under the same name is [ErrChanged]. A
 // result of over 384 KiB is kept as done without its value: when asked for again it is [ErrNoValue]. The
@@ -210,7 +210,7 @@ func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
 func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
 	own, callee := a.once(), func(name string) string { return name[:strings.LastIndexByte(name, '/')] }
-	for r, err := range a.journal.steps(ctx, "once/") {
+	for r, err := range scan[record](ctx, a.journal, store.Range{Prefix: "s/once/"}) {
 		if err != nil {
 			return nil, false, err
 		}

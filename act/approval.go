@@ -13,7 +13,9 @@ import (
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does
@@ -61,7 +63,7 @@ var ErrDenied = errors.New("act: denied")
 
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a
 // clear yes nor a clear no, if the run has not asked for that Approval, or if its deadline has passed:
-// silence has ruled then. A later ruling of the same person on an open Approval replaces the earlier one.
+// silence has ruled then. A person's last ruling counts, whatever the case, width and blanks of the name.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.Approval == "" || !isClear(r) {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
@@ -77,12 +79,13 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	case !now.Before(a.Deadline):
 		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
+	r.By = fence.Line(r.By)
 	raw, _ := schema.Marshal(r) // strings always can be
 	word := "yes"
 	if !r.Allow {
 		word = "no"
 	}
-	name := "ruling/" + r.Approval + "/" + digest([]byte(r.By))
+	name := "ruling/" + r.Approval + "/" + digest([]byte(text.Fold(r.By))) // whatever the door's spelling
 	return j.put(ctx, record{Name: name, State: stepDone, Value: raw},
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
 }
@@ -175,7 +178,7 @@ func (s *scene) file(ctx context.Context, a *Approval) error {
 
 // agreed returns who has allowed the call; the error says who has denied it.
 func (s *scene) agreed(ctx context.Context, id string) (names []string, err error) {
-	for step, err := range s.journal.steps(ctx, "ruling/"+id+"/") {
+	for step, err := range scan[record](ctx, s.journal, store.Range{Prefix: "s/ruling/" + id + "/"}) {
 		var r Ruling
 		if err == nil {
 			err = json.Unmarshal(step.Value, &r)

@@ -1,6 +1,10 @@
 package act
 
-import "context"
+import (
+	"context"
+
+	"github.com/arc-learn/arc/store"
+)
 
 // Put commits a step that is done, with all that was noted before.
 func (j *Journal) Put(ctx context.Context, name string, events ...Event) error {
@@ -12,7 +16,7 @@ func (j *Journal) Note(e Event) { j.note(e) }
 
 // Steps is how many steps there are whose names begin with prefix.
 func (j *Journal) Steps(ctx context.Context, prefix string) (n int, err error) {
-	for _, err := range j.steps(ctx, prefix) {
+	for _, err := range scan[record](ctx, j, store.Range{Prefix: "s/" + prefix}) {
 		if err != nil {
 			return n, err
 		}

@@ -96,12 +96,7 @@ func (j *Journal) get(ctx context.Context, name string) (record, error) {
 	}
 	r, _, err := codec.Load[record](ctx, j.g.Store(), j.prefix+"s/"+name)
 	r.Name = name
-	return r, j.kept(err)
-}
-
-// steps yields the steps whose names begin with prefix, in the order of their names.
-func (j *Journal) steps(ctx context.Context, prefix string) iter.Seq2[record, error] {
-	return scan[record](ctx, j, store.Range{Prefix: "s/" + prefix})
+	return r, j.kept(ctx, err)
 }
 
 // Events yields the committed events, those of one entry at a time, from behind the first so many.
@@ -111,6 +106,7 @@ func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[[]Event, error
 
 func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
 
+// scan yields what is kept in a range, in the order of the keys: records below "s/", events below "e/".
 func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range store.Sub(j.g.Store(), j.prefix).Scan(ctx, r) {
@@ -118,18 +114,20 @@ func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, er
 			if err == nil {
 				err = codec.Unmarshal(e.Value, &v)
 			}
-			if !yield(v, j.kept(err)) || err != nil {
+			if !yield(v, j.kept(ctx, err)) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// kept keeps an error for Err.
-func (j *Journal) kept(err error) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.failed = errors.Join(j.failed, err)
+// kept keeps an error for Err, unless it is that of a caller who has gone.
+func (j *Journal) kept(ctx context.Context, err error) error {
+	if !errors.Is(err, ctx.Err()) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.failed = errors.Join(j.failed, err)
+	}
 	return err
 }
 
@@ -175,7 +173,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 		return j.Stage(ctx, b, events...)
 	})
 	if err != nil {
-		return j.kept(err)
+		return j.kept(ctx, err)
 	}
 	for _, e := range events {
 		j.tell(e)
