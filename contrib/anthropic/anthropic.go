@@ -46,17 +46,12 @@ type Model struct {
 
 // New returns the model of that name, without asking the API for anything.
 func New(name string, o *Options) *Model {
-	m := &Model{name: name}
-	if o != nil {
-		m.o = *o
-	}
+	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
 	m.o.URL = strings.TrimSuffix(cmp.Or(m.o.URL, "https://api.anthropic.com"), "/")
 	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
 	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
 	m.o.Extra = maps.Clone(m.o.Extra)
-	if m.o.Client != nil {
-		m.client = *m.o.Client
-	}
+	m.client = *cmp.Or(m.o.Client, http.DefaultClient)
 	m.client.Transport = reason.Transport(m.client.Transport)
 	return m
 }
@@ -87,13 +82,14 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 		return nil, err
 	}
 	defer resp.Body.Close()
-	a := &answer{onText: r.OnText}
-	if r.OnText == nil {
-		if err := json.NewDecoder(resp.Body).Decode(a); err != nil {
-			return nil, a.malformed(err)
+	a, in := &answer{onText: r.OnText}, bufio.NewReader(resp.Body)
+	// An endpoint that cannot stream, such as a gateway, answers with the one object all the same.
+	if first, none := in.Peek(1); r.OnText != nil && (none != nil || first[0] != '{') {
+		if err := a.stream(in); err != nil {
+			return nil, err
 		}
-	} else if err := a.stream(resp.Body); err != nil {
-		return nil, err
+	} else if err := json.NewDecoder(in).Decode(a); err != nil {
+		return nil, a.malformed(err)
 	}
 	return a.response()
 }
@@ -315,7 +311,7 @@ func (a *answer) stream(body io.Reader) error {
 }
 
 func (a *answer) tell(text string) {
-	if text != "" {
+	if a.onText != nil && text != "" {
 		a.onText(text)
 	}
 }
@@ -355,8 +351,7 @@ func (a *answer) response() (*reason.Response, error) {
 		return nil, failed(a.Error)
 	}
 	if len(a.Content) == 0 && a.StopReason == "" {
-		empty := errors.New("the provider's answer is empty")
-		return nil, &reason.Error{Class: reason.Invalid, Usage: a.Usage.used(), Err: empty}
+		return nil, a.malformed(errors.New("it is empty"))
 	}
 	out := &reason.Response{Usage: a.Usage.used(), Stop: cmp.Or(stops[a.StopReason], a.StopReason)}
 	signed := false
@@ -375,7 +370,9 @@ func (a *answer) response() (*reason.Response, error) {
 			signed = true
 		}
 	}
-	out.Text = text.String()
+	if out.Text = text.String(); a.open == nil { // it was no stream
+		a.tell(out.Text)
+	}
 	if signed {
 		out.Opaque, _ = json.Marshal(a.Content) // it came as JSON
 	}

@@ -201,6 +201,20 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 	}
 }
 
+// An endpoint that cannot stream, such as a gateway, answers with the one object all the same. It is paid for.
+func TestNoStream(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"},`+
+			`{"type":"tool_use","id":"1","name":"look","input":{}}],"stop_reason":"tool_use"}`)
+	}))
+	defer srv.Close()
+	told := ""
+	resp, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: srv.URL}),
+		&reason.Request{OnText: func(text string) { told += text }})
+	require.NoError(t, err)
+	require.Equal(t, []string{"yes", "yes", "look"}, []string{told, resp.Text, resp.Calls[0].Name})
+}
+
 // Figures that are none are unknown; the answer is an answer.
 func TestOddUsage(t *testing.T) {
 	for _, odd := range []string{`"none"`, `[]`, `{"%s":"12"}`, `{"%s":1.5}`, `{"%s":-1}`, `{"%s":1e40}`} {

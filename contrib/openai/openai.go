@@ -44,17 +44,12 @@ type Model struct {
 
 // New returns the model of that name, without asking the endpoint for anything.
 func New(name string, o *Options) *Model {
-	m := &Model{name: name}
-	if o != nil {
-		m.o = *o
-	}
+	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
 	m.o.URL = strings.TrimSuffix(cmp.Or(m.o.URL, "https://api.openai.com/v1"), "/")
 	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "OPENAI_API_KEY")
 	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
 	m.o.Extra = maps.Clone(m.o.Extra)
-	if m.o.Client != nil {
-		m.client = *m.o.Client
-	}
+	m.client = *cmp.Or(m.o.Client, http.DefaultClient)
 	m.client.Transport = reason.Transport(m.client.Transport)
 	return m
 }
