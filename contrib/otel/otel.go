@@ -70,21 +70,21 @@ func classOf(err error) string {
 }
 
 // Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with
-// their kind as an attribute and, of attempts and what came of them, the worker. Scopes and runs are none.
+// their kind as the attribute arc.event, the worker of attempts and of what came of them as arc.worker, and
+// the tool of a call as gen_ai.tool.name. Scopes and runs are none.
 func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	// An instrument beside an error is one that does nothing.
 	count, _ := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
+	const worker = "arc.worker"
+	names := map[string]string{"attempt": worker, "failed": worker, "delivered": worker, "tool": "gen_ai.tool.name"}
 	return func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live {
 			return
 		}
 		attrs := []attribute.KeyValue{attribute.String("arc.event", e.Kind)}
-		switch e.Kind {
-		case "attempt", "failed", "delivered", "tool":
-			if e.Name != "" {
-				attrs = append(attrs, attribute.String("gen_ai.tool.name", e.Name))
-			}
+		if who := names[e.Kind]; who != "" && e.Name != "" {
+			attrs = append(attrs, attribute.String(who, e.Name))
 		}
 		count.Add(context.Background(), 1, metric.WithAttributes(attrs...))
 	}

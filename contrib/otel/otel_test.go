@@ -113,6 +113,9 @@ func TestEvents(t *testing.T) {
 	require.Len(t, sum.DataPoints, 1)
 	require.EqualValues(t, 2, sum.DataPoints[0].Value)
 	require.Equal(t, 2, sum.DataPoints[0].Attributes.Len())
+	worker, ok := sum.DataPoints[0].Attributes.Value("arc.worker")
+	require.True(t, ok)
+	require.Equal(t, "pay", worker.AsString())
 }
 
 // An Agent's own spans: named as Options.Trace says, phases and commits below the run.
