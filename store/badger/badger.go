@@ -7,9 +7,10 @@
 // Badger's own compaction is off, since it may lose tables when it cannot make a file. The store is rewritten
 // instead, in up to 1 GB of memory, while commits wait and reads go on: after many tables, and by Compact.
 //
-// One process at a time has a directory open, on a local file system. On a full disk, and without descriptors
-// or inodes, commits are refused with [store.ErrFull] and reads go on; while the store is rewritten such a
-// lack may end the process, because Badger writes through memory maps, and nothing acknowledged is lost.
+// One process at a time has a directory open, on a local file system. While less than 256 MiB of the disk are
+// free, and without descriptors or inodes, commits are refused with [store.ErrFull] and reads go on; while the
+// store is rewritten such a lack may end the process, because Badger writes through memory maps, and nothing
+// acknowledged is lost.
 // There is no repair: restore a damaged store from a copy (see [store.Copy]). Not for systems of 32 bits.
 package badger
 
@@ -34,10 +35,6 @@ import (
 type Options struct {
 	// Logger gets Badger's warnings and errors, and what the store does unasked. Nil: nothing is logged.
 	Logger *slog.Logger
-	// MinFree is how many bytes must be free on the disk for a commit. It covers what Badger still writes after
-	// the last accepted commit, 96 MiB at most, and what others take meanwhile. 0: 256 MiB. The least is 128
-	// MiB: with less a disk that fills may end the process.
-	MinFree int64
 }
 
 // tableBytes is the size of a table; a rewrite makes them of a quarter. Badger has one or two in memory, four
@@ -77,7 +74,6 @@ type disk struct {
 func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) {
 	s := &disk{opts: *cmp.Or(o, new(Options))}
 	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
-	s.opts.MinFree = max(cmp.Or(s.opts.MinFree, 256<<20), 4*tableBytes)
 	if err := s.begin(ctx, dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}

@@ -107,7 +107,9 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-const leastInodes, leastFiles = 8, 2 // a log and a table
+// What must be free for a commit: bytes for what Badger still writes after the last accepted one, 96 MiB at
+// most, and for what others take meanwhile; inodes and descriptors for a log and a table.
+const minFree, leastInodes, leastFiles = 256 << 20, 8, 2
 
 // checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many
 // bytes. Asked for none, it does not look again for 10 ms, in which less is written than is kept free. Badger
@@ -120,7 +122,7 @@ func (s *disk) checkRoom(more int64) error {
 	if err != nil {
 		return typed(fmt.Errorf("free space: %w", err))
 	}
-	if need := s.opts.MinFree + more; free < need || inodes < leastInodes {
+	if need := minFree + more; free < need || inodes < leastInodes {
 		return fmt.Errorf("%w: %d MiB and %d inodes are free on the disk, %d MiB and %d inodes are needed",
 			store.ErrFull, free>>20, inodes, need>>20, leastInodes)
 	}
