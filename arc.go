@@ -71,7 +71,7 @@ type Options struct {
 	Logger    *slog.Logger      // is told of what has no caller to return it to; nil: nobody is
 
 	// OnEvent is told of each event of each run of this process as it happens. It is called concurrently, and
-	// holds the run until it returns.
+	// holds the run until it returns. In Live text, a secret of several words is not found.
 	OnEvent func(scope memory.Scope, run string, e Event)
 
 	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit",

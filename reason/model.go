@@ -175,9 +175,10 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow,
-// and what has a sign between it and that, as in "key = x".
-var begins = regexp.MustCompile(`(?:[!-~]*\s*[:=]\s*)*[!-~]*\s*$`)
+// begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow, with
+// what names it before that: by a sign, as "key = x", or by a word, as "--token x" or "the password is x".
+var begins = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
+	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*)*[!-~]*\s*$`)
 
 // unthink takes the thoughts off the front of an answer's Text.
 func (r *Response) unthink(structured bool) error {

@@ -597,6 +597,43 @@ func TestStream(t *testing.T) {
 }
 
 // An attempt of three answers and three calls, one of them irreversible, on a store in memory.
+// However a text is streamed, what its kept event has redacted is not told live either, if it is one word.
+func TestLiveText(t *testing.T) {
+	for text, secret := range map[string]string{
+		"My password is hunter2x, now.":                                   "hunter2x",
+		"The passphrase was Tr0ub4dor3 until today":                       "Tr0ub4dor3",
+		"psql --password Tr0ub4dor3 -h db":                                "Tr0ub4dor3",
+		"arc --api-key abcd1234efgh5678 do":                               "abcd1234efgh5678",
+		"Authorization: Bearer abcd1234.efgh5678-x y":                     "abcd1234.efgh5678-x",
+		"curl -H 'authorization:  bearer abcd1234efgh5678' http://x":      "abcd1234efgh5678",
+		"\"Authorization\": \"Basic dXNlcjpwYXNzd29yZDEyMw==\", and more": "dXNlcjpwYXNzd29yZDEyMw==",
+		"Set-Cookie: sessionid=38afes7a8; Path=/":                         "38afes7a8",
+		"key =\n  'abcd1234efgh5678'\nother = 1":                          "abcd1234efgh5678",
+	} {
+		for size := range 12 {
+			m := &model{answer: func(_ int, r *reason.Request) (*reason.Response, error) {
+				for piece := range slices.Chunk([]byte(text), size+1) {
+					r.OnText(string(piece))
+				}
+				return says(text), nil
+			}}
+			r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil), Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
+			require.NoError(t, err)
+			var live, kept string
+			j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, func(e act.Event) {
+				if e.Live {
+					live += e.Text
+				} else {
+					kept += e.Text
+				}
+			})
+			r.Run(act.WithJournal(t.Context(), j, nil), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
+			require.NotContains(t, kept, secret)
+			require.Equal(t, kept, live, "in pieces of %d", size+1)
+		}
+	}
+}
+
 func BenchmarkAttempt(b *testing.B) {
 	s := &shop{state: "lost"}
 	m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))
