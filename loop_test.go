@@ -101,6 +101,24 @@ func (inOrder) Score(_ context.Context, _ rank.Task, cs []rank.Candidate) (all [
 	return all, nil
 }
 
+// Without a worth a cent is next to nothing beside a success; with one the cheaper of two that can is tried.
+func TestWorth(t *testing.T) {
+	deliver := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) { return &act.Result{}, nil })
+	h := arc.Host{Workers: []act.Worker{
+		{Name: "dear", Price: .08, Executor: deliver, Gates: []act.Gate{act.NoGate}},
+		{Name: "cheap", Price: .001, Executor: deliver, Gates: []act.Gate{act.NoGate}},
+	}}
+	dear := func(worth float64) int {
+		a, story := agent(t, nil, h, &arc.Options{Seed: 1, Worth: worth})
+		for i := range 20 {
+			run(t, a, arc.Objective{Text: fmt.Sprint("write ", i)})
+		}
+		return strings.Count(strings.Join(*story, "\n"), "attempt dear")
+	}
+	require.Greater(t, dear(0), 5)
+	require.Less(t, dear(.5), 2)
+}
+
 func TestTranscripts(t *testing.T) {
 	for _, c := range []struct {
 		name   string

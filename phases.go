@@ -443,9 +443,11 @@ func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker)
 	for _, f := range t.aim().Tries {
 		failed = append(failed, f.Worker)
 	}
-	policy := t.agent.opts.Policy
-	if policy == nil {
-		policy = t.tenant.book.In(t.objective.Lessons).Learned()
+	policy, book := t.agent.opts.Policy, t.tenant.book.In(t.objective.Lessons)
+	if worth := t.agent.opts.Worth; policy == nil && worth > 0 {
+		policy = book.Ladder(worth)
+	} else if policy == nil {
+		policy = book.Learned()
 	}
 	ranked, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]rank.Scored, error) {
 		return policy.Score(ctx, t.rankTask(task, failed), candidates)
