@@ -12,7 +12,6 @@
 package learn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -29,6 +28,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/rank"
@@ -42,6 +42,7 @@ import (
 type Case = reason.Case
 
 // Advice is what Before knows about a case. The zero Advice is usable. It survives JSON. After takes it once.
+// The calls that it suggests are shared: a host copies them to change them.
 type Advice struct {
 	Case                 // with what is Known of it
 	Ranked []rank.Scored // Case.Candidates in order
@@ -94,15 +95,13 @@ func (l *Layer) prepare(c Case) (Case, error) {
 	return c, err
 }
 
-// cleaned is a value without what the host has declared, and tokens of issuers' forms, in its strings.
-func cleaned[T any](s *redact.Sanitizer, v T) (T, error) {
-	raw, err := json.Marshal(v)
-	data := s.Data(raw)
-	if err != nil || bytes.Equal(data, raw) {
+// cleaned is a copy of a value without what the host has declared, and tokens of issuers' forms, in its strings.
+func cleaned[T any](s *redact.Sanitizer, v T) (out T, err error) {
+	raw, err := schema.Marshal(v)
+	if err != nil {
 		return v, err
 	}
-	var out T
-	return out, json.Unmarshal(data, &out)
+	return out, json.Unmarshal(s.Data(raw), &out)
 }
 
 // Layer advises before a case is worked on, and learns from what came of it.
@@ -202,15 +201,11 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err != nil {
 		return Advice{}, err
 	}
-	a := Advice{Case: c}
-	if len(c.Candidates) > 0 {
-		task := rank.Task{Skill: c.Skill, Key: c.Situation}
+	a, task := Advice{Case: c}, rank.Task{Skill: c.Skill, Key: c.Situation}
+	if err = l.group.Refresh(ctx); err == nil { // what other processes have committed
 		a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, task, c.Candidates)
-		if err != nil {
-			return a, err
-		}
 	}
-	if err := l.group.Refresh(ctx); err != nil { // what other processes have committed
+	if err != nil {
 		return a, err
 	}
 	if c.Fresh || l.opts.Holdout > 0 && l.heldOut(&c) {

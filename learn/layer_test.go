@@ -1294,3 +1294,47 @@ func TestRetiredAndApart(t *testing.T) {
 	a = b.before(learn.Case{Scope: "acme/cases", Text: "refund Stein", Inputs: json.RawMessage{}})
 	require.NotContains(t, a.Prompt(), "Marta")
 }
+
+// A host may use its slices again: what it gave is kept as it was.
+func TestAfterSharesNothing(t *testing.T) {
+	b := open(t, learn.Options{})
+	calls, inputs := make([]reason.PlanCall, 1), []byte(`{"order":"A-100"}`)
+	for _, order := range []string{"A-100", "A-200"} {
+		copy(inputs, fmt.Sprintf(`{"order":%q}`, order))
+		calls[0] = reason.PlanCall{Name: "refund", Inputs: inputs}
+		b.deliver(learn.Case{Text: "refund it", Inputs: inputs, Goals: []string{"g"}}, &reason.Plan{Calls: calls})
+	}
+	calls[0].Name = "lookup"
+	copy(inputs, `{"order":"A-300"}`)
+	a := b.before(learn.Case{Text: "refund it", Inputs: inputs, Goals: []string{"g"}})
+	require.NotNil(t, a.Fires, a.Why)
+	require.Equal(t, "refund", a.Fires.Calls[0].Name)
+	require.JSONEq(t, `{"order":"A-300"}`, string(a.Fires.Calls[0].Inputs))
+}
+
+// Two inputs may be halves of the placeholder of a secret, which whoever gives the inputs is not to be given.
+func TestFiredPlanNamesNoOtherSecret(t *testing.T) {
+	for sep, values := range map[string][][2]string{
+		" ": {{"[hello", "AB]"}, {"[others", "CD]"}, {"[secret", "DB]"}},
+		"":  {{"[hello ", "AB]"}, {"[others ", "CD]"}, {"[secret ", "DB]"}},
+	} {
+		b := open(t, learn.Options{})
+		c := func(v [2]string) (learn.Case, *reason.Plan) {
+			inputs := fmt.Sprintf(`{"first":%q,"last":%q}`, v[0], v[1])
+			body := fmt.Sprintf(`{"key":"[secret DB]","body":%q}`, v[0]+sep+v[1])
+			return learn.Case{Text: "send it", Inputs: json.RawMessage(inputs)}, &reason.Plan{
+				Calls: []reason.PlanCall{{Name: "send", Inputs: json.RawMessage(body)}},
+			}
+		}
+		b.deliver(c(values[0]))
+		b.deliver(c(values[1]))
+		again, _ := c(values[0])
+		require.Contains(t, string(b.before(again).Fires.Calls[0].Inputs), "[secret DB]")
+		stranger, _ := c(values[2])
+		a := b.before(stranger)
+		require.Nil(t, a.Fires)
+		require.Equal(t, "body of send names a secret that the deliveries did not", a.Why)
+		_, err := a.Use("plan 1", nil)
+		require.ErrorContains(t, err, "several parameters together name a secret")
+	}
+}

@@ -658,7 +658,7 @@ func newMatch(of []*delivery, now *shape) *match {
 	return m
 }
 
-var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
+var days, secretName = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`), regexp.MustCompile(`\[secret [^\]]+\]`)
 
 // agree returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
 // plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
@@ -714,6 +714,11 @@ func (m *match) calls(
 			out, no := m.bind(path, was)
 			if _, is := out.(empty); is {
 				out = v
+			}
+			for _, name := range secretName.FindAllString(word(out), -1) {
+				if !strings.Contains(word(was[0].v), name) { // two inputs may have a half each
+					no = "names a secret that the deliveries did not"
+				}
 			}
 			if no != "" {
 				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -67,7 +68,8 @@ func (c *Case) Check() error {
 
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by
 // their names, and for the rest by the inputs of the case, whose paths are dotted. The error names a
-// parameter that nobody fills, an unknown name, and a value of another JSON type than the parameter had.
+// parameter that nobody fills, an unknown name, and a value of another JSON type than the parameter had; and a
+// call that would name a secret by halves.
 func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	i := slices.IndexFunc(c.Suggestions, func(s Suggestion) bool { return s.Name == name })
 	if i < 0 {
@@ -113,12 +115,19 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if err == nil {
 			out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(raw))))
 		}
+		for _, secret := range secretName.FindAllString(string(out.Calls[i].Inputs), -1) {
+			if !strings.Contains(string(raw)+string(inputs)+string(c.Inputs), secret) {
+				err = cmp.Or(err, errors.New("several parameters together name a secret"))
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("the inputs of %s: %w", call.Name, err)
 		}
 	}
 	return out, nil
 }
+
+var secretName = regexp.MustCompile(`\[secret [^\]]+\]`) // see package redact
 
 // inside is a value of JSON as it stands in a string.
 func inside(raw json.RawMessage) string {
