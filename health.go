@@ -24,7 +24,7 @@ type Health struct {
 	since              time.Time
 	delivered, blocked int
 	failed             string // lines of the blocked ones, newest first, at most maxShown
-	open               string // lines of those that wait or ask, by their IDs
+	open               string // lines of those that wait or ask, by their IDs, at most maxShown and one more
 
 	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
 	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what
@@ -50,16 +50,22 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	}
 	var ended []*record
 	var arms meta.Arms // by a plan, thought about
+	waits := 0
 	for r, err := range t.records(ctx, v.scope) {
 		switch {
 		case err != nil:
 			return h, err
 		case r.Status == Waiting, r.Status == Asking:
-			h.open += t.line(ctx, r)
+			if waits++; waits <= maxShown {
+				h.open += t.line(ctx, r)
+			}
 		case r.Status == Running, r.Status == Canceled, r.Ended.Before(h.since):
 		default:
 			ended = append(ended, r)
 		}
+	}
+	if waits > maxShown {
+		h.open += fmt.Sprintf("\nwaiting: %d more runs", waits-maxShown)
 	}
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
@@ -103,7 +109,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 }
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were
-// delivered, a line for each of the last five that were blocked, one for each that asks or waits, and
+// delivered, a line for each of the last five that were blocked, and of the first five that ask or wait, and
 // what learned plans have saved.
 func (h Health) Text() string {
 	if h.State == "no_data" {

@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,20 @@ func TestHealth(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A batch in which each run wants a person is told in few lines.
+func TestHealthOfManyThatWait(t *testing.T) {
+	pay := (&arctest.Worker{}).As("bank")
+	pay.Mode = act.Gated
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{pay}}, nil)
+	for range 8 {
+		run(t, a, arc.Objective{Text: "pay"})
+	}
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, 5, strings.Count(h.Text(), "waiting: pay"))
+	require.Contains(t, h.Text(), "\nwaiting: 3 more runs")
 }
 
 func TestHealthSaysWhatPlansSave(t *testing.T) {
