@@ -245,7 +245,10 @@ const (
 // oddsRoot is the x of which index makes Lexical: to that a vector adds as much wherever it stands.
 func oddsRoot(lexical float64) float64 { return math.Cbrt(lexical / max(1-lexical, 1e-9)) }
 
-// hybrid appends what the vector and the words of a query find. To what words say, a vector can only add.
+// hybrid appends what the vector and the words of a query find: the best by words, then the nearest, of which
+// a second search says what words they have; each record is there once. All are compared on the scale of
+// oddsRoot, on which a cosine adds as much to a match of no word as to a good one, and at most vectorWeight:
+// to what words say, a vector can only add.
 func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	q, _ := vectors.Ask(a.vector) // which was checked
 	n := max(nearest, nearestPerK*a.k)

@@ -203,7 +203,9 @@ func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 	return fs, nil
 }
 
-// rate fills in what does not depend on words: what is near the best, effectiveness and recency.
+// rate fills in what does not depend on words: what is near the best, effectiveness and recency. That of a
+// Fact is counted from the newest one that is near, not from now: what holds does not get worse by being old,
+// and what was stated since may have changed it. Half of it goes at once, however soon that was.
 func (s Space) rate(a *ask, fs []found) {
 	best, newest := 0.0, int64(math.MinInt64)
 	for i := range fs {

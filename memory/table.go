@@ -81,7 +81,9 @@ func (t *table) insert(terms *index.Terms, rs ...*record) {
 	}
 }
 
-// put takes a record in. Whoever searches meanwhile finds that or the one before it.
+// put takes a record in. Whoever searches meanwhile finds that or the one before it. A record whose words are
+// others gets the row of the one before, since an insert of one takes the row that was freed last: a vector,
+// which is kept by row, stays where the text is the same.
 func (t *table) put(n *record) {
 	for _, id := range n.more().Former { // whose delete may come later
 		t.remove(id, 0)

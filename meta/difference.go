@@ -75,6 +75,11 @@ const (
 // difference returns the mean of with less that of without. A value of each of bounds is added to
 // both arms for their variance: 0 and 1 for a proportion, so that an arm whose cases all ended alike
 // is not taken for certain.
+//
+// The margin is sqrt(v·(n·rho+1)/(n²·rho)·ln((n·rho+1)/alpha²)) after n cases, where v is the variance of
+// one case and rho the ρ² of the paper, chosen so that it is tightest at that number of cases. A margin for
+// one look, 1.96·sqrt(v/n), is exceeded by a factor of 1.6 there, 2.0 at 40 cases and 1.9 at 20,000: the
+// price of looking after each of them.
 func difference(with, without sample, bounds ...float64) Interval {
 	if with.N == 0 || without.N == 0 {
 		return Interval{}

@@ -129,6 +129,10 @@ func Object(text string) (json.RawMessage, error) {
 // thoughts takes the thoughts off the front of an answer, as it comes in pieces: what may yet be a tag is
 // held back, and nothing else, so that a stream stays one. A thought is a leading block <x>…</x>, [X]…[/X] or
 // ◁x▷…◁/x▷, with blocks of its name nested in it; several may follow one another.
+//
+// It is in one of three states: between blocks, where buf is what may yet open one; in a block, where buf is
+// what may yet be a tag in it; past, where every piece is of the answer. No state goes by where a piece ends,
+// so that an answer in one piece and in many is the same.
 type thoughts struct {
 	buf   string // not decided yet
 	name  string // of the block that is open, as its brackets and name, in lower case; "" between blocks

@@ -165,7 +165,9 @@ func (g *group) pending(most int) []*update {
 	return slices.Clone(g.waiting[:min(len(g.waiting), most)])
 }
 
-// together runs updates into one commit. After a conflict each runs again alone, until it meets no other.
+// together runs updates into one commit. After a conflict nothing was written, and each runs again alone:
+// what it decided from, perhaps what one before it had staged, does not hold any more. So it goes on until
+// each has met no other.
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)

@@ -61,7 +61,10 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 // Search returns what q finds, best first.
 //
 // It walks the postings of the rarest words, until what is left cannot lift a new record among the K best,
-// and looks common words up for the candidates only.
+// and looks common words up for the candidates only. rest[n] is the most that the words from the n-th on add
+// to any record, and scores only grow, so the K-th best score of now (least) is at most that of the end: a
+// record without a score is out once rest[n] < least, one with a score s once s + rest[n] < least. Both hold
+// at each step, so when they are looked at changes the time and not what is found (TestAgainstAScan).
 func (ix *Index) Search(q *Query) []Match {
 	sc := scratches.Get().(*scratch)
 	defer func() { // also when Wants panics

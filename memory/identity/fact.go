@@ -152,7 +152,8 @@ func (x *Identity) keep(ctx context.Context, f fact, err error) (Fact, error) {
 }
 
 // add stages a fact, or the validation of one that says the same. An id is a hash of category and words, so
-// equal facts of two processes meet; one whose words were changed since keeps its id, and is looked for.
+// equal facts of two processes meet; one whose words were changed since keeps its id, and is looked for. That
+// reads what is committed: what an earlier function of the commit has staged is met by its id alone.
 func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error) {
 	_, c, err := codec.Load[string](ctx, b, x.blocked(f.Content))
 	if err == nil && c != store.Absent {

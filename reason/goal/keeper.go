@@ -202,7 +202,11 @@ func (k *Keeper) keep(ctx context.Context, g *goal, r *record) error {
 	})
 }
 
-// tick is a Tick that is under way.
+// tick is a Tick that is under way. Goals come in the order of their severity, each with one reading through
+// settle and then mend. So of two that are about the same value the more severe one has its run first, and
+// mend leaves the other alone: it looks at the records of all, as they are by then. What is decided for a
+// goal is one conditional write of its record (keep). Where another process was faster it is dropped, and
+// the next Tick reads what that has done.
 type tick struct {
 	*Keeper
 	now     time.Time
@@ -210,7 +214,10 @@ type tick struct {
 	records map[string]*record
 }
 
-// settle takes in what has become of the goal's last run.
+// settle takes in what has become of the goal's last run: first that it has ended, then, once the goal was
+// read after that, whether it has helped. A goal that is still violated has until the end of its cooldown to
+// show the effects. Judge comes before the record says that it was judged: a process that dies between the
+// two judges again, which changes nothing.
 func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error {
 	if r.Run != "" {
 		if err := t.end(ctx, g, r, v); err != nil || r.Run != "" {

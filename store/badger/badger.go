@@ -12,6 +12,8 @@
 // store is rewritten such a lack may end the process, because Badger writes through memory maps, and nothing
 // acknowledged is lost.
 // There is no repair: restore a damaged store from a copy (see [store.Copy]). Not for systems of 32 bits.
+//
+// Begin with ask (writer.go), by which all writes go; generation.go has what is done inside Badger.
 package badger
 
 import (
@@ -55,7 +57,7 @@ type disk struct {
 	tried  int            // tables at the last rewrite that failed
 
 	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
-	// closed. No code of the caller runs under it.
+	// closed. No code of the caller runs under it. Who takes several takes lead, then use, then mu.
 	use sync.RWMutex
 	mu  struct {
 		sync.Mutex // not held by who leads where it reads gen, last and err, which it alone changes

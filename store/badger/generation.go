@@ -130,7 +130,8 @@ func (g *generation) verify() error {
 }
 
 // newest returns the newest commit, once it has found all that were in logs: of a damaged log Badger takes
-// the beginning, and goes on with the next log.
+// the beginning, and goes on with the next log. Each group has written groupKey at its number, and numbers
+// have no gap, so from tabled on there are as many versions of it as groups.
 func (g *generation) newest() (seq uint64, err error) {
 	defer rescue(&err)
 	seq = max(g.db.MaxVersion(), g.tabled)
