@@ -108,9 +108,6 @@ func Object(text string) (json.RawMessage, error) {
 		return nil, errors.New("there is no JSON object in it")
 	}
 	before := strings.TrimSpace(text[:start])
-	if strings.HasSuffix(before, "[") {
-		return nil, errors.New("it is an array; one object is wanted")
-	}
 	d := json.NewDecoder(strings.NewReader(text[start:]))
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {

@@ -45,7 +45,7 @@ func TestAsk(t *testing.T) {
 		{"I will not.", "no JSON object"},
 		{left + left, "something after"},
 		{left + " but that is too harsh", "something after"},
-		{"[" + left + "]", "array"},
+		{"[" + left + "]", "something after"},
 		{`{"way":"left`, "cut off"},
 		{`{"way":7}`, "'/way': got number, want string"},
 		{`{"way":"left","Way":"right"}`, "additional properties 'Way'"},

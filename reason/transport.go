@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 )
@@ -32,13 +31,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		own, _ := errors.AsType[*Error](err) // of base, which may know that there is no key
 		return nil, cmp.Or(own, &Error{Class: class, Err: err})
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is no media type is no web page
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		defer resp.Body.Close()
 		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead)) // of one that breaks, the status is enough
 		return nil, Refusal(resp.StatusCode, resp.Header, []byte(withoutKey(r.Header, string(body))))
-	case kind == "text/html":
+	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"):
 		resp.Body.Close()
 		return nil, &Error{Class: Invalid, Err: errors.New("the answer is a web page: is the address right?")}
 	}
