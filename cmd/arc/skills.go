@@ -172,7 +172,7 @@ func (c *command) credsCommands() []*cobra.Command {
 		names, none := slices.Sorted(maps.Keys(all)), "no credentials: arc creds set --service NAME --key NAME"
 		return list(c, names, 0, err, "credential", none, func(name string) []string { return []string{name} })
 	}
-	return []*cobra.Command{group(do("creds", "List the names of credentials, in an encrypted file", nil, names),
+	return []*cobra.Command{group(do("creds", "Credentials in an encrypted file: list, get, set", nil, names),
 		do("list", "List the names of credentials: as arc creds alone", nil, names),
 		do("get", "Print the value of a credential", flags, func(v *agefile.File, name string) error {
 			value, err := v.Get(context.Background(), name)

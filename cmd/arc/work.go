@@ -258,7 +258,8 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 		}
 		text = strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 20))
 		at, kind := e.At.Local().Format("15:04:05"), fmt.Sprintf("%-10s", e.Kind)
-		c.Print(c.Paint(faint, at) + " " + c.Paint(paints[e.Kind], kind) + " " + c.Paint(bold, e.Name) + " " + text)
+		what := strings.TrimSpace(c.Paint(bold, e.Name) + " " + text)
+		c.Print(strings.TrimSpace(c.Paint(faint, at) + " " + c.Paint(paints[e.Kind], kind) + " " + what))
 	}
 	if r.Ended.IsZero() && !follow {
 		c.Print(c.Paint(yellow, string(r.Status)+": ") + r.Text)
