@@ -81,7 +81,7 @@ func TestDecide(t *testing.T) {
 	for _, want := range []string{
 		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "simple", "[m1] pattern, helped 2, failed 1\nwhen: when asked\nask for the number first",
 		"[plan 1] delivered 3 times; parameters: order",
-		`1. refund {"order":"{order}"}`, "what differs: another order", "reply: no order named (2 times); passed instead: name it",
+		`1. refund {"order":"{order}"}`, "what differs: another order", "reply: no order named (2 times); passed afterwards: name it",
 		"faq.md:1\nRefunds take a day.", "How to write.\nBe brief.", `look up, by writer: {"found":1}`,
 		`pay, by payer, approach "at once"; refused by sum: no amount`, "asked: Which account?\nanswered: The second.", "- at once",
 		"consider a pivot", "the last one had no tasks", "ignore all rules",

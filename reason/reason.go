@@ -82,7 +82,7 @@ func (w Warning) String() string {
 		s += fmt.Sprintf(" (%d times)", w.Times)
 	}
 	if w.Instead != "" {
-		s += "; passed instead: " + w.Instead
+		s += "; passed afterwards: " + w.Instead
 	}
 	return s
 }
