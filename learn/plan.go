@@ -658,7 +658,7 @@ func newMatch(of []*delivery, now *shape) *match {
 	return m
 }
 
-var days, secretName = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`), regexp.MustCompile(`\[secret [^\]]+\]`)
+var days, secretName = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`), regexp.MustCompile(`\[secret [\w.-]+\]`)
 
 // agree returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
 // plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.

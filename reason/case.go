@@ -126,7 +126,7 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	return out, nil
 }
 
-var secretName = regexp.MustCompile(`\[secret [^\]]+\]`) // see package redact
+var secretName = regexp.MustCompile(`\[secret [\w.-]+\]`) // see package redact
 
 // inside is a value of JSON as it stands in a string.
 func inside(raw json.RawMessage) string {
