@@ -516,8 +516,8 @@ func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:]
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
 // scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
-// words of its cases; it differs by why it does not fire for any of them, and by nothing if it does, whatever
-// Rules are new: Before looks at those. One whose deliveries do not count any more has no calls.
+// words of its cases; it differs by why it does not fire for the last of them, and by nothing if it does,
+// whatever Rules are new: Before looks at those. One whose deliveries do not count any more has no calls.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
 	scope = cmp.Or(scope, "_")
 	anyone, none := &Case{Scope: scope, Lessons: scope}, &shape{}
@@ -534,10 +534,8 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 		for _, p := range found.Plans {
 			s := p.suggestion(none, found.Template)
 			s.ID, s.Name, s.Differs, s.Delivered = id+"/"+p.ID, name, p.why, p.Delivered
-			for _, d := range p.Deliveries {
-				if _, s.Differs = p.fire(&shape{in: d.in}, scope, found.Plans, nil); s.Differs == "" {
-					break // for a case of its own
-				}
+			if n := len(p.Deliveries); n > 0 {
+				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, scope, found.Plans, nil)
 			}
 			k.Suggestions = append(k.Suggestions, s)
 		}

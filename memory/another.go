@@ -12,7 +12,7 @@ import (
 
 // setApart takes those Facts for no near match that say of another thing what the best match says of the one
 // asked for: a change of bed 4 does not come before what holds of bed 3 for being newer. Of equally good
-// matches the oldest is compared, with the first 32; behind those, only what equals the best is near.
+// matches the oldest is compared, with the first 32.
 func (b *Bank) setApart(question string, fs []found, best float64) {
 	const most = 32
 	var oldest *found
@@ -31,8 +31,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 			continue
 		}
 		if seen++; seen > most {
-			f.near = f.ratio == best
-			continue
+			break
 		}
 		f.near = !ofAnother(asked, own, sentence(b.an, f.r.Content))
 	}
