@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -873,6 +874,10 @@ func TestOpen(t *testing.T) {
 	require.NoError(t, a.Close())
 	_, err = arc.Open(t.Context(), "", h, nil)
 	require.Error(t, err)
+	for _, bad := range []arc.Budget{{USD: -1}, {Tokens: -1}, {USD: math.NaN()}} {
+		_, err = arc.New(t.Context(), store.NewMem(), h, &arc.Options{Daily: bad})
+		require.ErrorContains(t, err, "below 0")
+	}
 }
 
 func TestBudget(t *testing.T) {

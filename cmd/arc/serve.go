@@ -219,7 +219,7 @@ func (c *command) servicesCommand() *cobra.Command {
 		c.Print(u.Name + ": " + state)
 		return nil
 	}
-	return group(c.leaf(local, "services", "Services of the system: say how they are, install", each(status), nil),
+	return group(c.leaf(local, "services", "Two services of the system: list, install", each(status), nil),
 		c.leaf(local, "install", "Install and start the services", each(install), nil),
 		c.leaf(local, "uninstall", "Stop and remove the services", each(uninstall), nil),
 		c.leaf(local, "status", "Say how they are", each(status), nil))
