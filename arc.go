@@ -24,7 +24,7 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// Host has the parts that an Agent works with. All of them are called concurrently. Only Workers is required.
+// Host has the parts that an Agent works with. All of them are called concurrently. Runs need Workers alone.
 // A panic is an error, and so is a tool that ends its goroutine, as t.FailNow does; other code that ends its
 // own leaves the run as of its last commit, for [View.Resume]. Clocks, and the Model method of a
 // memory.Embedder, must do neither.
@@ -59,9 +59,9 @@ type Options struct {
 	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Policy    rank.Policy   // which worker is tried first; nil: by Worth
 
-	// Worth is what a delivered task is worth in US dollars: by [rank.Book.Ladder], at the Lessons scope, who has
-	// the best chance for the price is tried first. 0: by [rank.Book.Learned], to which a dollar is a tenth of a
-	// success: between models that cost cents the price decides next to nothing.
+	// Worth is what a delivered task is worth in US dollars: by [rank.Book.Ladder], at the Lessons scope, who
+	// has the best chance for the price is tried first. 0: by [rank.Book.Learned], to which a dollar is a tenth
+	// of a success: between models that cost cents the price decides next to nothing.
 	Worth float64
 
 	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.

@@ -28,7 +28,8 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 // on with it, or returns its Report.
 //
 // Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is
-// opened again. The Report beside an error is of what is stored, nil if nothing is.
+// opened again. Where [View.Cancel] ends it the error wraps context.Canceled; View.Wait has the end. The
+// Report beside an error is of what is stored at that moment, nil if nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them

@@ -3,8 +3,10 @@ package learn_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
+	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -43,6 +45,42 @@ func ExampleLayer() {
 	// refund {"id":"SO-1042"}
 	// refund {"id":"SO-1043"}
 	// order is "SO-7", which has another form than before <nil>
+}
+
+// All of a customer is erased by an Agent without workers, while the layer of that tenant is closed.
+func ExampleLayer_erase() {
+	ctx, st, options := context.Background(), store.NewMem(), &learn.Options{Scope: "acme"}
+	layer, err := learn.New(ctx, st, options)
+	check(err)
+	c := learn.Case{Scope: "acme/anna", Text: "Where is my order?", Actor: "anna"}
+	advice, err := layer.Before(ctx, c)
+	check(err)
+	_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Plan: &reason.Plan{
+		Calls: []reason.PlanCall{{Name: "lookup", Inputs: json.RawMessage(`{"who":"anna"}`)}},
+	}})
+	check(err)
+
+	check(layer.Close())
+	agent, err := arc.New(ctx, st, arc.Host{}, nil)
+	check(err)
+	check(agent.In("acme/anna").Erase(ctx))
+	check(agent.Close())
+	layer, err = learn.New(ctx, st, options)
+	check(err)
+	defer layer.Close()
+
+	_, err = layer.Judge(ctx, "acme/anna", advice.ID, learn.Failed, "it never came")
+	fmt.Println(errors.Is(err, store.ErrNotFound))
+	for range st.Scan(ctx, store.Range{Prefix: store.Scope("acme").TenantPrefix()}) {
+		fmt.Println("there is something left")
+	}
+	// Output: true
+}
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // The layer around a loop, as README.md has it. It is compiled and not run.

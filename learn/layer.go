@@ -58,7 +58,7 @@ type Options struct {
 	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
 
-	FireIrreversible bool   // the root package asks nobody before irreversible tasks of a plan that fires
+	FireIrreversible bool   // irreversible tasks and tools ask, in a plan that fires, no more than without one
 	Seed             uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 
@@ -189,7 +189,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope.
+// Memory returns the memory of a scope. Its Erase leaves plans and outcomes; docs/recipes.md erases all.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
 
 // Close ends what Open has opened.
