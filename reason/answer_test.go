@@ -1,6 +1,7 @@
 package reason_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -333,4 +334,33 @@ func TestRecordAndReplay(t *testing.T) {
 	require.ErrorContains(t, err, "not in the recording")
 	_, err = reason.Replay(strings.NewReader("{}\n"))
 	require.ErrorContains(t, err, "line 1")
+}
+
+// Providers take a schema of an object with properties, and refuse others with a 400.
+func TestToolsAsProvidersTakeThem(t *testing.T) {
+	const obj = `{"properties":{"a":{"minimum":9007199254740993}},"required":["a"],"type":"object"}`
+	for given, want := range map[string]string{
+		"": "", "null": "", "true": "", `{}`: "", `{"type":"object"}`: "", obj: obj,
+		`{"properties":{"a":{}}}`:                                                       `{"properties":{"a":{}},"type":"object"}`,
+		`{"type":["object","null"],"properties":{}}`:                                    "",
+		`{"$ref":"#/$defs/x","$defs":{"x":{}}}`:                                         `{"$defs":{"x":{}},"properties":{},"type":"object"}`,
+		`{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}],"not":{}}`: `{"properties":{"a":{}},"type":"object"}`,
+	} {
+		var got []reason.Tool
+		m := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+			got = r.Tools
+			return &reason.Response{Text: "ok"}, nil
+		})
+		tool := reason.Tool{Name: "t", Description: "Does.", Input: json.RawMessage(given)}
+		tools := []reason.Tool{tool}
+		_, err := reason.Generate(t.Context(), m, &reason.Request{Tools: tools})
+		require.NoError(t, err)
+		require.JSONEq(t, cmp.Or(want, `{"properties":{},"type":"object"}`), string(got[0].Input), given)
+		if want == obj {
+			require.Equal(t, obj, string(got[0].Input))
+		}
+		told := strings.Contains(given, "anyOf") || strings.Contains(given, "$ref")
+		require.Equal(t, told, strings.HasSuffix(got[0].Description, given) && given != "", given)
+		require.Equal(t, tool, tools[0], "the host's own")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -141,6 +142,10 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 		return nil, err
 	}
 	own := *r
+	own.Tools = nil
+	for _, t := range r.Tools {
+		own.Tools = append(own.Tools, shaped(t))
+	}
 	told, held := new(thoughts), ""
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
@@ -173,6 +178,25 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	resp.Calls = callable(resp.Calls)
 	return resp, nil
+}
+
+// shaped is a tool as providers take it: its schema is of an object, with properties. What they refuse at the
+// top of one is told in words; whoever calls the tool holds the inputs to the whole.
+func shaped(t Tool) Tool {
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(t.Input, &given) // none, and true, take any object
+	out := map[string]json.RawMessage{"properties": json.RawMessage("{}")}
+	maps.Copy(out, given)
+	about := t.Description + "\nThe JSON Schema of its inputs: " + string(t.Input)
+	for _, key := range []string{"$ref", "allOf", "anyOf", "enum", "not", "oneOf"} {
+		if out[key] != nil {
+			t.Description = about
+			delete(out, key)
+		}
+	}
+	out["type"] = json.RawMessage(`"object"`)
+	t.Input, _ = schema.Marshal(out) // its members were JSON
+	return t
 }
 
 // begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow, with

@@ -70,12 +70,10 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	post.Header.Set("X-Api-Key", m.o.Key)
 	post.Header.Set("Anthropic-Version", "2023-06-01")
 	resp, err := m.client.Do(post)
-	if e, ok := errors.AsType[*reason.Error](err); ok { // it says what a person has to change
-		switch err = e; e.Status {
-		case http.StatusUnauthorized, http.StatusForbidden:
-			e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
-		case http.StatusNotFound:
-			e.Err = fmt.Errorf("%w (the model is %q at %s://%s)", e.Err, m.name, post.URL.Scheme, post.URL.Host)
+	if e, ok := errors.AsType[*reason.Error](err); ok {
+		if err = e; e.Status >= http.StatusUnauthorized && e.Status <= http.StatusNotFound { // a person has to act
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
+				e.Err, m.name, post.URL.Scheme, post.URL.Host, m.o.KeyEnv)
 		}
 	}
 	if err != nil {
@@ -140,11 +138,7 @@ func (m *Model) body(r *reason.Request) object {
 	b["messages"] = messages
 	var tools []object
 	for _, t := range r.Tools {
-		input := t.Input
-		if len(input) == 0 {
-			input = json.RawMessage(`{"type":"object"}`)
-		}
-		tools = append(tools, object{"name": t.Name, "description": t.Description, "input_schema": input})
+		tools = append(tools, object{"name": t.Name, "description": t.Description, "input_schema": t.Input})
 	}
 	if tools != nil {
 		b["tools"] = tools
@@ -186,6 +180,9 @@ func message(m *reason.Message) (role string, blocks []any) {
 		blocks = append(blocks, object{"type": "text", "text": m.Text})
 	}
 	for _, c := range m.Calls {
+		if in := object(nil); json.Unmarshal(c.Inputs, &in) != nil || in == nil { // which the API does not take
+			c.Inputs, _ = json.Marshal(object{"arguments": string(c.Inputs)})
+		}
 		blocks = append(blocks, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Inputs})
 	}
 	return "assistant", blocks

@@ -202,6 +202,33 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 }
 
 // An endpoint that cannot stream, such as a gateway, answers with the one object all the same. It is paid for.
+// Inputs that are no object were refused by the tool; the API refuses the whole request for them.
+func TestInputsThatAreNoObject(t *testing.T) {
+	var sent struct {
+		Messages []struct{ Content []struct{ Input any } }
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = json.NewDecoder(r.Body).Decode(&sent)
+		fmt.Fprint(w, `{"content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn"}`)
+	}))
+	defer s.Close()
+	var msgs []reason.Message
+	for i, in := range []string{`"{\"a\": "`, `[1]`, `null`, ``, `{"a":1}`} {
+		call := reason.ToolCall{ID: fmt.Sprint(i), Name: "pay", Inputs: json.RawMessage(in)}
+		msgs = append(msgs, reason.Message{Role: reason.ModelRole, Calls: []reason.ToolCall{call}},
+			reason.Message{Role: reason.ToolRole, CallID: call.ID, Text: "refused"})
+	}
+	_, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: s.URL, Key: "k"}),
+		&reason.Request{Messages: msgs})
+	require.NoError(t, err)
+	var got []any
+	for i := 0; i < len(sent.Messages); i += 2 {
+		got = append(got, sent.Messages[i].Content[0].Input)
+	}
+	require.Equal(t, []any{m{"arguments": `"{\"a\": "`}, m{"arguments": "[1]"}, m{"arguments": "null"},
+		m{"arguments": ""}, m{"a": 1.}}, got)
+}
+
 func TestNoStream(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"},`+

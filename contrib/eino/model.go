@@ -114,7 +114,7 @@ func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err
 	var infos []*schema.ToolInfo
 	for _, t := range r.Tools {
 		input := new(jsonschema.Schema)
-		if err := json.Unmarshal([]byte(cmp.Or(string(t.Input), `{"type":"object"}`)), input); err != nil {
+		if err := json.Unmarshal(t.Input, input); err != nil {
 			return nil, nil, malformed(fmt.Errorf("the schema of tool %s: %w", t.Name, err))
 		}
 		params := schema.NewParamsOneOfByJSONSchema(input)

@@ -92,11 +92,9 @@ func (m *Model) post(ctx context.Context, path string, body object) (*http.Respo
 	}
 	resp, err := m.client.Do(post)
 	if e, ok := errors.AsType[*reason.Error](err); ok {
-		switch err = e; e.Status {
-		case http.StatusUnauthorized, http.StatusForbidden:
-			e.Err = fmt.Errorf("%w (the key is that of %s)", e.Err, m.o.KeyEnv)
-		case http.StatusNotFound:
-			e.Err = fmt.Errorf("%w (the model is %q at %s://%s)", e.Err, m.name, post.URL.Scheme, post.URL.Host)
+		if err = e; e.Status >= http.StatusUnauthorized && e.Status <= http.StatusNotFound { // a person has to act
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
+				e.Err, m.name, post.URL.Scheme, post.URL.Host, m.o.KeyEnv)
 		}
 	}
 	return resp, err
@@ -125,10 +123,7 @@ func (m *Model) body(r *reason.Request) object {
 	b["messages"] = messages
 	var tools []object
 	for _, t := range r.Tools {
-		f := object{"name": t.Name, "description": t.Description}
-		if len(t.Input) > 0 {
-			f["parameters"] = t.Input
-		}
+		f := object{"name": t.Name, "description": t.Description, "parameters": t.Input}
 		tools = append(tools, object{"type": "function", "function": f})
 	}
 	if tools != nil {

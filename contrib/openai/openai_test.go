@@ -193,7 +193,7 @@ func TestAnswers(t *testing.T) {
 			body:  `{"error":{"message":"The model does not exist","code":"model_not_found"}}`,
 			class: reason.Permanent, err: `(the model is "small" at http://`},
 		{name: "wrong key", status: 401, body: `{"error":{"message":"Incorrect API key provided"}}`,
-			class: reason.Permanent, err: "(the key is that of LOCAL_KEY)"},
+			class: reason.Permanent, err: ", the key that of LOCAL_KEY)"},
 		{name: "Gemini's wait", status: 429, class: reason.RateLimited, err: "current quota",
 			body: `[{"error":{"code":429,"status":` +
 				`"RESOURCE_EXHAUSTED","message":"You exceeded your current quota","details":[{"@type":"RetryInfo",` +
