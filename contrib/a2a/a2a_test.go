@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -484,8 +485,23 @@ func TestTasks(t *testing.T) {
 		if name == "eve" {
 			return "", errors.New("who is eve?")
 		}
+		require.NotEqual(t, "mallory", name)
+		if name == "panic" {
+			panic("a host's bug")
+		}
 		return memory.Scope("acme/" + name), nil
 	})
+	for _, from := range []string{"https://pages.example", "null"} { // a page that somebody visits
+		body := `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"1","role":"user"}}}`
+		page, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader(body))
+		require.NoError(t, err)
+		page.Header.Set("Origin", from)
+		page.Header.Set("User", "mallory")
+		resp, err := http.DefaultClient.Do(page)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusForbidden, resp.StatusCode)
+	}
 	anna, bob := user("anna").client(t, s.URL), user("bob").client(t, s.URL)
 	say := func(text string) *sdk.MessageSendParams {
 		return &sdk.MessageSendParams{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: text})}
@@ -539,6 +555,23 @@ func TestTasks(t *testing.T) {
 		return sent.(*sdk.Task).Status.Message.Parts[0].(sdk.TextPart).Text
 	}
 	require.Contains(t, failed(say("")), "neither Text nor Tasks")
+
+	slow := say("wait")
+	slow.Config = &sdk.MessageSendConfig{Blocking: new(false)}
+	live, err := anna.SendMessage(t.Context(), slow)
+	require.NoError(t, err)
+	id := live.(*sdk.Task).ID
+	for _, err := range bob.ResubscribeToTask(t.Context(), &sdk.TaskIDParams{ID: id}) {
+		require.ErrorIs(t, err, sdk.ErrTaskNotFound, "also while it is under way")
+	}
+	theirs := &sdk.MessageSendParams{Message: sdk.NewMessage(sdk.MessageRoleUser, sdk.TextPart{Text: "hi"})}
+	theirs.Message.TaskID = id
+	_, err = bob.SendMessage(t.Context(), theirs)
+	require.ErrorIs(t, err, sdk.ErrTaskNotFound)
+
+	for _, err := range user("panic").client(t, s.URL).ResubscribeToTask(t.Context(), &sdk.TaskIDParams{ID: id}) {
+		require.Error(t, err)
+	}
 
 	for range 5 { // who says it first, Execute or Cancel, is chance
 		slow := say("wait")

@@ -19,6 +19,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -35,6 +36,9 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 // The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
 // scope, is another task of the same run. A task is there for callers of its scope. The last 10,000 are in
 // memory; an older one, and each after a restart, is read from its run, and has no history.
+//
+// Pages of other origins are refused. Who may call is for the host's middleware to say, also on a loopback
+// address, which any page may give a name of its own.
 func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
 	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)
@@ -46,16 +50,19 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	}
 	card.Capabilities.Streaming = true                       // the SDK's handler does
 	card.Skills = append([]sdk.AgentSkill{}, card.Skills...) // none is [] in JSON
-	if scope == nil {
-		scope = func(context.Context) (memory.Scope, error) { return "", nil }
+	own := func(ctx context.Context) (memory.Scope, error) { // the SDK's goroutines have no recover
+		if scope == nil {
+			return "", nil
+		}
+		return call.Do(ctx, 0, scope)
 	}
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
 	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
-	s := &server{agent: agent, scope: scope, last: last}
+	s := &server{agent: agent, scope: own, last: last}
 	with := []a2asrv.RequestHandlerOption{a2asrv.WithTaskStore(s), a2asrv.WithCallInterceptor(s)}
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(s, with...)))
-	return mux
+	return http.NewCrossOriginProtection().Handler(mux)
 }
 
 // server carries tasks out, and has those of the SDK, each under the scope of who calls: for others it is not
@@ -68,12 +75,22 @@ type server struct {
 	last  *lru.Cache[string, []byte] // as JSON
 }
 
-// Before names the task that a message begins, and its context where the client has not.
+// Before names the task that a message begins, and its context where the client has not. Another task is to be
+// the caller's: of one that is under way the SDK does not ask whose it is.
 func (s *server) Before(
 	ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request,
 ) (context.Context, error) {
-	p, ok := r.Payload.(*sdk.MessageSendParams)
-	if !ok || p.Message == nil || p.Message.TaskID != "" {
+	var other sdk.TaskID
+	p, sends := r.Payload.(*sdk.MessageSendParams)
+	if id, ok := r.Payload.(*sdk.TaskIDParams); ok {
+		other = id.ID
+	} else if sends = sends && p.Message != nil; sends {
+		other = p.Message.TaskID
+	}
+	if other != "" {
+		_, err := s.Get(ctx, other)
+		return ctx, err
+	} else if !sends {
 		return ctx, nil
 	}
 	run := fmt.Sprintf("a2a-%x", sha256.Sum256([]byte(p.Message.ID)))[:40]
