@@ -49,13 +49,12 @@ func (d *Decision) Check() error {
 		return err
 	}
 	all, err := schema.Marshal(d)
-	switch {
-	case err != nil:
-		return fmt.Errorf("inputs are no JSON: %w", err)
-	case len(all) > maxDecision:
-		return fmt.Errorf("the decision has %d bytes; at most %d", len(all), maxDecision)
+	if err != nil {
+		err = fmt.Errorf("inputs are no JSON: %w", err)
+	} else if len(all) > maxDecision {
+		err = fmt.Errorf("the decision has %d bytes; at most %d", len(all), maxDecision)
 	}
-	return nil
+	return err
 }
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

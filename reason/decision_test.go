@@ -159,7 +159,7 @@ func TestLoadSkills(t *testing.T) {
 		"README.md":       file("x"),
 	})
 	require.Equal(t, []reason.Skill{
-		{Name: "a", Description: "C# code, issue #12"},
+		{Name: "a", Description: "C# code, issue #12", Fields: map[string]string{}},
 		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
 	}, skills)
 	for name, want := range map[string]string{

@@ -36,11 +36,8 @@ const maxAsked = 8 << 10
 func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d memory.Draft) (
 	ids []memory.ID, err error) {
 	d.Kind, d.Source.Origin = memory.Fact, memory.Model
-	var said []string
-	for _, t := range turns {
-		said = append(said, string(t.Role)+": "+fence.Line(t.Text))
-	}
-	text := strings.Join(said, "\n")
+	said := func(t Message) string { return t.Role + ": " + fence.Line(t.Text) }
+	text := strings.Join(each(turns, said), "\n")
 	last := strings.ToValidUTF8(text[max(0, len(text)-maxAsked):], "")
 	known, err := space.Recall(ctx, memory.Query{Text: last, Kinds: []memory.Kind{memory.Fact}, K: 12, At: d.At})
 	if err != nil {

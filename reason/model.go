@@ -126,7 +126,7 @@ type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
 func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
 
 // Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response,
-// one of more than 8 MiB, one that is not UTF-8. It is what calls a Model; nobody else does.
+// one of more than 8 MiB, one that is not UTF-8. It alone calls a Model, with schemas of Tools as all take them.
 //
 // It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
 // ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line
@@ -142,10 +142,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 		return nil, err
 	}
 	own := *r
-	own.Tools = nil
-	for _, t := range r.Tools {
-		own.Tools = append(own.Tools, shaped(t))
-	}
+	own.Tools = each(r.Tools, shaped)
 	told, held := new(thoughts), ""
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
@@ -180,8 +177,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// shaped is a tool as providers take it: its schema is of an object, with properties. What they refuse at the
-// top of one is told in words; whoever calls the tool holds the inputs to the whole.
+// shaped is a tool as providers take it: its schema is of an object, with properties, and the rest in words.
 func shaped(t Tool) Tool {
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(t.Input, &given) // none, and true, take any object
@@ -190,7 +186,7 @@ func shaped(t Tool) Tool {
 	about := t.Description + "\nThe JSON Schema of its inputs: " + string(t.Input)
 	for _, key := range []string{"$ref", "allOf", "anyOf", "enum", "not", "oneOf"} {
 		if out[key] != nil {
-			t.Description = about
+			t.Description = about // whoever calls the tool holds the inputs to it
 			delete(out, key)
 		}
 	}

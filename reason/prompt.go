@@ -55,7 +55,7 @@ func (p *prompt) some(name, head string, limit int, texts ...string) {
 }
 
 // each is a list in words, latest the same from its end.
-func each[T any](list []T, f func(T) string) (out []string) {
+func each[T, U any](list []T, f func(T) U) (out []U) {
 	for _, v := range list {
 		out = append(out, f(v))
 	}

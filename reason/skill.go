@@ -86,10 +86,8 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 	delete(fields, "name")
 	delete(fields, "description")
 	maps.Copy(fields, meta)
+	s.Fields = make(map[string]string)
 	for name, n := range fields {
-		if s.Fields == nil {
-			s.Fields = make(map[string]string)
-		}
 		if n.Value != "" {
 			s.Fields[name] = n.Value
 		}
