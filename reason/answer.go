@@ -107,17 +107,13 @@ func Object(text string) (json.RawMessage, error) {
 	if start < 0 {
 		return nil, errors.New("there is no JSON object in it")
 	}
-	before := strings.TrimSpace(text[:start])
 	d := json.NewDecoder(strings.NewReader(text[start:]))
 	var raw json.RawMessage
 	if err := d.Decode(&raw); err != nil {
 		return nil, fmt.Errorf("the object in it is no JSON, or is cut off: %w", err)
 	}
 	after := strings.TrimSpace(text[start+int(d.InputOffset()):])
-	if strings.Contains(before, "```") {
-		after = strings.TrimSpace(strings.TrimPrefix(after, "```"))
-	}
-	if after != "" {
+	if after = strings.TrimSpace(strings.TrimPrefix(after, "```")); after != "" {
 		return nil, errors.New("there is something after the object: " + fence.Clip(after, 100))
 	}
 	return raw, nil
