@@ -138,9 +138,8 @@ func TestContent(t *testing.T) {
 		{iar.Reflection{Status: iar.Success, Confidence: math.NaN()}, "", false, []string{"confidence NaN"}},
 		{iar.Reflection{Status: "x", Confidence: -1, AlignmentCheck: map[string]any{"b": math.NaN(), "a": 2, "c": "?"}}, "",
 			false, []string{"invalid status", "confidence -1", `"a" is 2`, `"b" is NaN`}},
-		{iar.Reflection{Status: iar.Failure, AlignmentCheck: map[string]any{"a": 1, "b": true}}, "", true, []string{"full alignment"}},
-		{iar.Reflection{Status: iar.Failure, AlignmentCheck: map[string]any{"a": 1, "b": .5}}, "", true, nil},
-		{iar.Reflection{Status: iar.Success, Summary: "Fix the build."}, "fix the build", true, []string{"repeats the task"}},
+		{iar.Reflection{Status: iar.Failure, AlignmentCheck: map[string]any{"a": 1, "b": true}}, "", true, nil},
+		{iar.Reflection{Status: iar.Success, Summary: "Fix the build"}, "fix the build", true, []string{"repeats the task"}},
 	} {
 		res := iar.Content(c.r, c.task)
 		require.Equal(t, c.valid, res.Valid, "%+v: %v", c.r, res.Issues)

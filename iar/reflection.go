@@ -179,20 +179,14 @@ func Structure(raw []byte) Result {
 }
 
 // Content checks the values of a reflection, and whether it fits its task; "" where that is unknown. Nil
-// issues and alignment are empty ones. Two things are advice, for one that is valid but contradicts itself or
-// says nothing: a failure that claims full alignment, and a summary that only repeats the task.
+// issues and alignment are empty ones. Of a valid one it is advice that the summary only repeats the task.
 func Content(r Reflection, task string) Result {
 	res := Result{Reflection: r, Valid: true}
 	for _, name := range []string{"status", "confidence", "alignment_check"} {
 		res.checkRange(name)
 	}
-	const around = " \t\r\n.!?:;\"'`"
-	core := strings.Trim(task, around)
-	if core != "" && strings.EqualFold(core, strings.Trim(r.Summary, around)) {
+	if task != "" && strings.EqualFold(task, r.Summary) {
 		res.Issues = append(res.Issues, Issue{"summary", "it only repeats the task"})
-	}
-	if a := r.aligned(); len(a) > 0 && a[0] == 1 && r.Status == Failure {
-		res.Issues = append(res.Issues, Issue{"alignment_check", "a failure claims full alignment"})
 	}
 	return res
 }
