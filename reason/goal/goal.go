@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -51,10 +50,8 @@ type goal struct {
 
 	Distribution map[string]float64 `yaml:"distribution"`
 	Tolerance    *float64           `yaml:"tolerance"`
-	Pattern      string             `yaml:"pattern"`
 
-	place   place
-	pattern *regexp.Regexp
+	place place
 }
 
 // Status says how a goal stands.
@@ -102,7 +99,6 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    selector: domains.flow.data.work
 //	    distribution: {feature: 0.6, defect: 0.4}
 //	    tolerance: 0.2                       # 0.1 is the default
-//	    pattern: ^[a-z]+$                    # that each value matches
 //	    enabled: false
 //
 // A distribution is of the values of a list or an object; in an object of numbers it is the share of each in
@@ -183,7 +179,7 @@ func (g *goal) compile() (wrong []string) {
 
 	uses := map[string]bool{
 		"threshold":    g.Min != nil || g.Max != nil,
-		"distribution": g.Distribution != nil || g.Tolerance != nil || g.Pattern != "",
+		"distribution": g.Distribution != nil || g.Tolerance != nil,
 		"invariant":    g.Operator != "" || g.Expected != nil,
 	}
 	kinds := []string{"threshold", "distribution", "invariant"}
@@ -213,8 +209,6 @@ func (g *goal) compile() (wrong []string) {
 	}
 	g.Tolerance = cmp.Or(g.Tolerance, new(.1))
 	flaw(!(*g.Tolerance >= 0 && *g.Tolerance <= 1), "tolerance is not from 0 to 1")
-	g.pattern, err = regexp.Compile(g.Pattern)
-	flaw(err != nil, "pattern: %v", err)
 	return wrong
 }
 
@@ -267,20 +261,16 @@ func (g *goal) judge(v any) (met bool, actual any) {
 
 // spread reports whether the values of a list or an object are spread as is wanted.
 func (g *goal) spread(v any) (met bool, actual any) {
-	values, isList := v.([]any)
-	object, isObject := v.(map[string]any)
+	values, _ := v.([]any)
+	object, _ := v.(map[string]any)
 	shares, sum, numbers := map[string]float64{}, 0.0, true
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		values = append(values, object[k])
 		f, number := object[k].(float64)
 		shares[k], sum, numbers = f, sum+f, numbers && number && f >= 0
 	}
-	met = isList || isObject
-	for _, each := range values {
-		met = met && g.pattern.MatchString(text(each))
-	}
-	if g.Distribution == nil || len(values) == 0 {
-		return met && g.Distribution == nil, v
+	if len(values) == 0 {
+		return false, v
 	}
 	if !numbers || !(sum > 0 && sum <= math.MaxFloat64) { // texts are counted
 		clear(shares)
@@ -292,6 +282,7 @@ func (g *goal) spread(v any) (met bool, actual any) {
 	for k := range shares {
 		shares[k] /= sum
 	}
+	met = true
 	for k, want := range g.Distribution {
 		met = met && math.Abs(shares[k]-want) <= *g.Tolerance+rounding
 	}
@@ -309,9 +300,6 @@ func (g *goal) wanted() string {
 	}
 	if g.Distribution != nil {
 		words = append(words, fmt.Sprintf("spread as %s ± %v", text(g.Distribution), *g.Tolerance))
-	}
-	if g.Pattern != "" {
-		words = append(words, fmt.Sprintf("all like %q", g.Pattern))
 	}
 	if g.Type == "invariant" {
 		words = append(words, operators[g.Operator])
