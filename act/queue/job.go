@@ -66,8 +66,8 @@ type Draft struct {
 
 	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
 	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after
-	// the last due time. Times that passed while the job could not run are left out. In summer time a time that
-	// is left out comes later, and a repeated one twice; clocks set at midnight (Cairo, Havana) may miss one.
+	// it has ended. Times that passed while the job could not run are left out. In summer time a time that is
+	// left out comes later, and a repeated one twice; clocks set at midnight (Cairo, Havana) may miss one.
 	Cron string `cbor:"14,keyasint,omitempty"`
 
 	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
@@ -153,7 +153,7 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 		}
 	}
 	if errs = append(errs, d.Scope.Check()); d.Cron != "" {
-		_, err := nextCron(d.Cron, time.Time{}, time.Unix(0, 0))
+		_, err := nextCron(d.Cron, time.Unix(0, 0))
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -175,7 +175,7 @@ func decode(e store.Entry, err error) (*record, error) {
 func (r *record) schedule(now time.Time) (err error) {
 	r.Due = r.At
 	if r.Due.IsZero() && r.Cron != "" {
-		r.Due, err = nextCron(r.Cron, time.Time{}, now)
+		r.Due, err = nextCron(r.Cron, now)
 	}
 	r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
 	return err
@@ -187,9 +187,8 @@ const fields = cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron
 // them has to match; a field that begins with "*" restricts only by its step, and then both have to.
 var oneDay, bothDays = cron.MustNewParser(fields | cron.DowOrDom), cron.MustNewParser(fields)
 
-// nextCron returns the first time of an expression after now, in UTC. Those of "@every" are counted from due,
-// the last one; where that is zero it is now.
-func nextCron(expr string, due, now time.Time) (time.Time, error) {
+// nextCron returns the first time of an expression after now, in UTC.
+func nextCron(expr string, now time.Time) (time.Time, error) {
 	parser, given := oneDay, strings.Fields(expr)
 	if n := len(given); n >= 5 && (strings.HasPrefix(given[n-3], "*") || strings.HasPrefix(given[n-1], "*")) {
 		parser = bothDays
@@ -197,12 +196,6 @@ func nextCron(expr string, due, now time.Time) (time.Time, error) {
 	schedule, err := parser.Parse(expr)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("cron %q: %w", expr, err)
-	}
-	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
-		if due.IsZero() {
-			return now, nil
-		}
-		return due.Add((max(0, now.Sub(due)/every.Delay) + 1) * every.Delay), nil
 	}
 	at := schedule.Next(now.UTC()).UTC()
 	if at.IsZero() {
@@ -222,7 +215,7 @@ func (r *record) claimed() Job {
 // end ends a job in a state, or has it come again.
 func (r *record) end(state State, now time.Time) {
 	r.State = state
-	if at, err := nextCron(r.Cron, r.Due, now); err == nil { // it has a schedule
+	if at, err := nextCron(r.Cron, now); err == nil { // it has a schedule
 		r.State, r.Due, r.At = Pending, at, at
 		r.Attempts, r.Usage = 0, nil
 		r.Round++
