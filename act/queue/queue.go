@@ -172,6 +172,9 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 }
 
 // start stages the claim of a job, or its end where its last lease ran out. It reports whether it is claimed.
+// The index may be behind other processes, so the record decides, and the claim is conditional on it: of two
+// processes that claim the same job one meets a conflict, and takes another. Token grows with each claim, and
+// with each end that the holder has not made: what comes with a former one is refused (held).
 func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Time) (Job, bool, error) {
 	e, err := b.Get(ctx, it.key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -278,6 +281,8 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		}
 		now := q.o.Now().UTC()
 		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), now
+		// First what an error says of itself, then whether attempts are left, then the State: a rate limit is
+		// waited for however often, and no number of attempts helps one that is not allowed.
 		switch {
 		case what.Class == reason.RateLimited:
 			j.State = Pending
