@@ -38,7 +38,7 @@ type Report struct {
 type Status string
 
 const (
-	Running   Status = "running"
+	Running   Status = "running" // or its caller has left it: [View.Resume]
 	Waiting   Status = "waiting" // for a person's approval, or for an outage to pass
 	Asking    Status = "asking"  // [View.Answer] goes on
 	Delivered Status = "delivered"

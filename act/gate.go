@@ -28,7 +28,7 @@ type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }
 
-// GateFunc adapts a function to [Gate].
+// GateFunc adapts a function to [Gate]. What it refuses is of the gate "act.GateFunc": see [Gate] for a name.
 type GateFunc func(ctx context.Context, c *Call, r *Result) (Verdict, error)
 
 func (f GateFunc) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {

@@ -444,7 +444,7 @@ func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
 			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(g.strangers, has) || copied(word(l.v))) {
-				return fmt.Sprintf("%s: %s says what somebody else said", call.Name, l.path)
+				return fmt.Sprintf("%s: %s is not of the case: a memory, a page or a complaint says it", call.Name, l.path)
 			}
 		}
 	}
