@@ -1,6 +1,7 @@
 package rank
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -55,16 +57,18 @@ type skill struct {
 // pair is the record of a candidate for a skill.
 type pair struct {
 	candidate string
-	key       string
+	key       string // what those of its pieces begin with
 	rev       store.Revision
 	rec       *record
-	staged    *record  // rec, or one that was staged since
-	sum       *summary // of the ring, while it is as it was
+	staged    []*record // by the commit under way
+	sum       *summary  // of the ring, while it is as it was
 }
 
 const (
-	kindName  = "rank"  // of keys with records
-	pacerName = "pacer" // of keys with the accounts of pacers
+	kindName   = "rank" // of keys with records, in pieces of so many bytes
+	pieceBytes = 512
+	firstPiece = "10"    // the number of the first one in its key
+	pacerName  = "pacer" // of keys with the accounts of pacers
 )
 
 // Open returns the Book of a tenant over its store; its scope is the empty one. The Group is the tenant's,
@@ -114,17 +118,17 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	}
 	b.mu.Lock()
 	sk, p := b.scope.pair(s.Skill, s.Candidate)
-	cond, err := p.next(batch)
-	rec, added := p.staged, false
+	was, rec, cond, err := p.next(batch)
+	added := false
 	if err == nil {
 		added, err = rec.observe(sk, &s)
 	}
 	b.mu.Unlock()
 	if err == nil && added && b.pacer != nil {
-		err = b.charge(ctx, batch, &s)
+		err = b.charge(ctx, batch, &s, &was.Rating)
 	}
 	if err == nil {
-		err = batch.Put(p.key, rec.seal(), cond)
+		err = p.put(batch, was.value, rec.seal(), cond)
 	}
 	if err == nil {
 		batch.After(func(rev store.Revision) { b.publish(sk, p, rev, rec) })
@@ -132,19 +136,40 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	return err
 }
 
-// next makes staged a copy of the record, to be changed, and returns the condition on which it is written.
-func (p *pair) next(batch *store.Batch) (c store.Condition, err error) {
-	switch staged, again := batch.Staged(p.key); {
-	case !again:
-		p.staged, c = p.rec.clone(), store.At(p.rev)
-	case staged == nil: // deleted by an earlier step of the same commit, whose condition holds
-		p.staged = newRecord()
-	case p.staged != nil && &staged[0] == &p.staged.value[0]:
-		p.staged = p.staged.clone()
-	default:
-		p.staged, err = decode(staged)
+// next returns the record that an earlier step of the commit has staged, or else the current one; a copy to be
+// changed; and the condition on which that is written.
+func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
+	value, again := batch.Staged(p.key + firstPiece)
+	is := func(r *record) bool { return len(value) > 0 && &r.value[0] == &value[0] }
+	if i := slices.IndexFunc(p.staged, is); i >= 0 {
+		was = p.staged[i]
+	} else if !again {
+		was, c, p.staged = p.rec, store.At(p.rev), nil
+	} else { // by somebody else than this Book
+		return nil, nil, c, fmt.Errorf("rank: %s: %w", p.key, store.ErrConflict)
 	}
-	return c, err
+	rec = was.clone()
+	p.staged = append(p.staged, rec)
+	return was, rec, c, nil
+}
+
+// put stages the first piece of a record, and those that are not as they were.
+func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) error {
+	piece := func(value []byte, n int) []byte {
+		return value[min(n*pieceBytes, len(value)):min((n+1)*pieceBytes, len(value))]
+	}
+	err := batch.Put(p.key+firstPiece, piece(value, 0), c)
+	for n := 1; n*pieceBytes < max(len(was), len(value)) && err == nil; n++ {
+		if bytes.Equal(piece(was, n), piece(value, n)) {
+			continue
+		}
+		key := p.key + strconv.Itoa(10+n) // two digits, so that they sort
+		batch.Staged(key)                 // by an earlier step: it is in was
+		if err = batch.Delete(key, store.Any); n*pieceBytes < len(value) {
+			err = batch.Put(key, piece(value, n), store.Any)
+		}
+	}
+	return err
 }
 
 // entry returns what the ring keeps of the sample.
@@ -182,7 +207,7 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 		e.Common = float32(r.predict(sk, e.Key, y, s.At))
 	}
 	if s.Outcome.ill() {
-		err = r.fail(failure{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()})
+		err = r.fail(Sample{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()})
 	}
 	r.push(&e)
 	return true, err
@@ -195,21 +220,17 @@ func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxName)]
 
 // scope returns the records of a scope, and makes room for them if need be. The caller has the lock.
 func (b *book) scope(name store.Scope) *scope {
-	sc := b.scopes[name]
-	if sc == nil {
-		sc = &scope{name: name, skills: map[string]*skill{}}
-		b.scopes[name] = sc
+	if b.scopes[name] == nil {
+		b.scopes[name] = &scope{name: name, skills: map[string]*skill{}}
 	}
-	return sc
+	return b.scopes[name]
 }
 
 func (sc *scope) skill(name string) *skill {
-	sk := sc.skills[name]
-	if sk == nil {
-		sk = &skill{pairs: map[string]*pair{}}
-		sc.skills[name] = sk
+	if sc.skills[name] == nil {
+		sc.skills[name] = &skill{pairs: map[string]*pair{}}
 	}
-	return sk
+	return sc.skills[name]
 }
 
 // pair returns the record of a candidate for a skill, and makes room for it if need be.
@@ -218,7 +239,7 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 	p := sk.pairs[candidate]
 	if p == nil {
 		id := url.PathEscape(name) + "/" + url.PathEscape(candidate)
-		p = &pair{candidate: candidate, key: sc.name.Key(kindName, id), rec: nothing}
+		p = &pair{candidate: candidate, key: sc.name.Key(kindName, id) + "/", rec: nothing}
 		sk.pairs[candidate] = p
 		byName := func(q *pair, c string) int { return strings.Compare(q.candidate, c) }
 		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, byName)
@@ -247,44 +268,49 @@ func (sk *skill) summary(candidate string) *summary {
 	return p.sum
 }
 
-// publish makes a record the current one, unless a newer one is. Revision 0: its key was deleted.
+// publish makes a record the current one. Revision 0: it is not in the store.
 func (b *book) publish(sk *skill, p *pair, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if rev < p.rev && rev != 0 {
-		return
-	}
 	if p.rec != nothing {
 		spare.Put(p.rec)
 	}
-	p.rev, p.rec, p.staged, p.sum, sk.fresh = rev, rec, rec, nil, false
+	p.rev, p.rec, p.staged, p.sum, sk.fresh = rev, rec, nil, nil, false
 }
 
-// apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.
+// apply takes in an entry as it stands in the store: at Open, after a conflict, from another process. Of a
+// record all pieces are read where the first has changed, which each sample writes: so they are of one state.
 func (b *book) apply(e store.Entry) {
 	s, kind, id, ok := store.ParseKey(e.Key)
 	if ok && kind == pacerName {
 		b.applyAccount(e)
 	}
-	if !ok || kind != kindName {
+	names := strings.Split(id, "/")
+	if !ok || kind != kindName || len(names) != 3 || names[2] != firstPiece {
 		return
 	}
-	skill, candidate, _ := strings.Cut(id, "/")
-	skill, err := url.PathUnescape(skill)
-	candidate, err2 := url.PathUnescape(candidate)
-	if err != nil || err2 != nil {
-		return
-	}
-	rec, rev := nothing, store.Revision(0)
-	if !e.Deleted {
-		if rec, err = decode(e.Value); err != nil {
-			b.logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
-			rec = nothing
-		}
-		rev = e.Rev
-	}
+	skill, _ := url.PathUnescape(names[0]) // which pair has escaped
+	candidate, _ := url.PathUnescape(names[1])
 	b.mu.Lock()
 	sk, p := b.scope(s).pair(skill, candidate)
 	b.mu.Unlock()
+	if e.Rev == p.rev { // it is known
+		return
+	}
+	rec, rev, value := nothing, store.Revision(0), []byte(nil)
+	for x, unread := range b.group.Store().Scan(context.Background(), store.Range{Prefix: p.key}) {
+		if unread != nil { // a later sample meets a conflict, and then it is read
+			return
+		}
+		if value = append(value, x.Value...); x.Key == e.Key {
+			rev = x.Rev
+		}
+	}
+	if rev > 0 {
+		var err error
+		if rec, err = decode(value); err != nil {
+			b.logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
+		}
+	}
 	b.publish(sk, p, rev, rec)
 }

@@ -400,8 +400,12 @@ func TestAnyOrder(t *testing.T) {
 				want[key] = append(want[key], s)
 			},
 			"erase": func(rt *rapid.T) {
-				key := store.Scope("acme/anna").Key("rank", "s/a")
-				require.NoError(rt, store.NewGroup(st).Update(ctx, func(b *store.Batch) error { return b.Delete(key, store.Any) }))
+				require.NoError(rt, store.NewGroup(st).Update(ctx, func(b *store.Batch) error {
+					for e := range st.Scan(ctx, store.Range{Prefix: store.Scope("acme/anna").Key("rank", "s/a/")}) {
+						require.NoError(rt, b.Delete(e.Key, store.Any))
+					}
+					return nil
+				}))
 				delete(want, "acme/anna|a")
 			},
 			"reopen": func(rt *rapid.T) { books[0] = open(t, st, nil, 0) },
@@ -498,6 +502,76 @@ func TestPermutedCandidates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A sample writes few pieces of a record, however large that is. What the store has of it, also once its evidence is
+// forgotten, is what the Book has.
+func TestPieces(t *testing.T) {
+	clock, st := start, &metered{Store: store.NewMem()}
+	b := bookAt(t, st, &clock)
+	most := 0
+	for i := range 2600 {
+		clock = clock.Add(20 * time.Minute)
+		s := rank.Sample{Run: fmt.Sprint(i), Candidate: "a", Task: rank.Task{Skill: "s", Key: fmt.Sprint(i * i % 83)}, At: clock,
+			Outcome: rank.Delivered, Wall: time.Duration(i) * time.Millisecond, Usage: rank.Usage{CostUSD: ptr(.001)}}
+		if i%7 == 0 || i > 2500 { // at last it is another candidate
+			s.Outcome, s.Class = rank.Failed, fmt.Sprint("class ", i%3)
+		}
+		st.bytes = 0
+		require.NoError(t, b.Observe(ctx, s))
+		if i > 2000 && i < 2400 && i%3 > 0 { // no hour begins
+			most = max(most, st.bytes)
+		}
+		if i%50 == 0 || i > 2500 {
+			again := bookAt(t, st, &clock)
+			task, cs := s.Task, []rank.Candidate{{Name: "a"}}
+			require.Equal(t, b.Explain(task, cs), again.Explain(task, cs), i)
+			require.Equal(t, b.Stats("a", "s"), again.Stats("a", "s"))
+			was, failures := b.Health("", "", 24*time.Hour)
+			is, same := again.Health("", "", 24*time.Hour)
+			require.Equal(t, []any{was, failures}, []any{is, same})
+		}
+	}
+	t.Logf("%d bytes at most", most)
+	require.Less(t, most, 4<<10)
+}
+
+// metered counts the bytes that commits write.
+type metered struct {
+	store.Store
+	bytes int
+}
+
+func (m *metered) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	for _, op := range ops {
+		m.bytes += len(op.Key) + len(op.Value)
+	}
+	return m.Store.Commit(ctx, ops...)
+}
+
+// Of steps that share a commit those count that do not fail, whichever did before them.
+func TestStepsOfACommitThatFail(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(st)
+	b, err := rank.Open(ctx, g, nil, 0, nil)
+	require.NoError(t, err)
+	var steps sync.WaitGroup
+	for i := range 400 {
+		steps.Go(func() {
+			err := g.Update(ctx, func(batch *store.Batch) error {
+				err := b.Stage(ctx, batch, rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed, At: start})
+				if err == nil && i%3 == 0 {
+					err = errBroken
+				}
+				return err
+			})
+			assert.Equal(t, i%3 == 0, errors.Is(err, errBroken), err)
+		})
+	}
+	steps.Wait()
+	for _, b := range []*rank.Book{b, open(t, st, nil, 0)} {
+		require.Equal(t, []int{200, 266}, []int{b.Stats("a", "s").Attempts, b.Day("a", "s", start).Attempts})
+	}
 }
 
 // Two processes on one store count every sample once, also one that both observe.

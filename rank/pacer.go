@@ -70,15 +70,12 @@ func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
 	return fs
 }
 
-// charge stages what a sample cost.
-func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample) error {
+// charge stages what a sample cost, of a candidate that was rated so before.
+func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample, was *rating) error {
 	p := b.pacer
 	usd, known := s.cost()
 	if !known {
-		b.mu.Lock()
-		r := &b.scope.skill(s.Skill).known(s.Candidate).rec.Rating
-		usd = r.USD / max(1, r.Priced)
-		b.mu.Unlock()
+		usd = was.USD / max(1, was.Priced)
 	}
 	a, c, err := codec.Load[account](ctx, batch, p.key)
 	if err != nil {

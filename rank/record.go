@@ -1,10 +1,9 @@
 package rank
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -25,8 +24,8 @@ const (
 )
 
 // record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a
-// sample copies it once and changes a row of each table. One that is current never changes; its memory is
-// used again when another has replaced it.
+// sample copies it once and changes a row of each table, in few of the pieces that the store has. One that is
+// current never changes; its memory is used again when another has replaced it.
 type record struct {
 	head
 	value []byte // as it is in the store: the head, the rows of the tables in turn, and failures as CBOR
@@ -58,8 +57,7 @@ var (
 )
 
 const (
-	headAt     = codec.Prefix
-	headBytes  = 8 + 4*tables + 3*cellBytes + 5*8
+	headBytes  = 8 + 4*tables + 3*3*8 + 5*8
 	tallyBytes = 7*4 + 5*8
 	cellBytes  = 4 + 3*8
 	entryBytes = 7*4 + 2*8 + 2*4
@@ -86,12 +84,6 @@ type entry struct {
 	Common        float32 // what its kind of case was taken to add to the worth of all; NaN: it was forgotten
 }
 
-// failure is a failure, or an outage.
-type failure struct {
-	Run, Class string
-	At         time.Time
-}
-
 // cell is evidence: a number of samples and the sum of their worth. It fades with a half-life of 30 days.
 type cell struct {
 	Key    int32 // hash of the kind of case
@@ -100,12 +92,9 @@ type cell struct {
 }
 
 func (h *head) pack(p codec.Packer) {
-	p.Pack(&h.Attempts, &h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable])
-	for _, c := range []*cell{&h.All, &h.Err, &h.Kind} {
-		c.pack(p)
-		p.B = p.B[cellBytes:]
-	}
-	p.Pack(&h.Change, &h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
+	p.Pack(&h.Attempts, &h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable],
+		&h.All.N, &h.All.Sum, &h.All.Last, &h.Err.N, &h.Err.Sum, &h.Err.Last, &h.Kind.N, &h.Kind.Sum, &h.Kind.Last,
+		&h.Change, &h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
 }
 
 func (t *tally) pack(p codec.Packer) {
@@ -118,13 +107,11 @@ func (e *entry) pack(p codec.Packer) {
 		&e.At, &e.USD, &e.Reward, &e.Common)
 }
 
-func (c *cell) pack(p codec.Packer) {
-	p.Pack(&c.Key, &c.N, &c.Sum, &c.Last)
-}
+func (c *cell) pack(p codec.Packer) { p.Pack(&c.Key, &c.N, &c.Sum, &c.Last) }
 
 // begin returns where a table begins; that of no table is where failures do.
 func (r *record) begin(table int) int {
-	at := headAt + headBytes
+	at := codec.Prefix + headBytes
 	for t := range table {
 		at += int(r.Rows[t]) * rowBytes[t]
 	}
@@ -174,17 +161,10 @@ func (r *record) place(table int, number int32, age int64) int {
 	return oldest
 }
 
-// entries yields the samples of the ring.
-func (r *record) entries() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
-		rows := r.value[r.begin(ringTable):r.begin(tables)]
-		for e := new(entry); len(rows) > 0; rows = rows[entryBytes:] {
-			e.pack(codec.Packer{B: rows, Read: true})
-			if !yield(e) {
-				return
-			}
-		}
-	}
+// entry returns a sample of the ring.
+func (r *record) entry(i int) (e entry) {
+	e.pack(codec.Packer{B: r.row(ringTable, i), Read: true})
+	return e
 }
 
 // tally returns a row of hours or days.
@@ -209,8 +189,8 @@ func (r *record) at(key int32, now int64) (n, sum float64) {
 	return 0, 0
 }
 
-// failures returns the last ones, oldest first.
-func (r *record) failures() (fs []failure, err error) {
+// failures returns the last failures and outages, oldest first: Run, Class and At.
+func (r *record) failures() (fs []Sample, err error) {
 	if tail := r.value[r.begin(tables):]; len(tail) > 0 {
 		err = codec.Unmarshal(tail, &fs)
 	}
@@ -218,7 +198,7 @@ func (r *record) failures() (fs []failure, err error) {
 }
 
 // fail adds a failure.
-func (r *record) fail(f failure) error {
+func (r *record) fail(f Sample) error {
 	fs, _ := r.failures() // decode has read them
 	tail, err := codec.Marshal(append(fs, f)[max(0, len(fs)+1-recent):])
 	r.value = append(r.value[:r.begin(tables)], tail...)
@@ -271,8 +251,7 @@ func (r *record) replace(e *entry) bool {
 	if e.Run == 0 || i < 0 {
 		return false
 	}
-	var former entry
-	former.pack(codec.Packer{B: r.row(ringTable, i), Read: true})
+	former := r.entry(i)
 	e.At, e.Key, e.Common = former.At, former.Key, former.Common
 	e.pack(codec.Packer{B: r.row(ringTable, i)})
 	r.count(&former, -1)
@@ -351,7 +330,9 @@ const hourMillis = int64(time.Hour / time.Millisecond)
 const dayMillis = 24 * hourMillis
 
 // newRecord returns an empty record.
-func newRecord() *record { return &record{head{Rating: firstRating}, make([]byte, headAt+headBytes)} }
+func newRecord() *record {
+	return &record{head{Rating: firstRating}, make([]byte, codec.Prefix+headBytes)}
+}
 
 // spare has records that another has replaced.
 var spare = sync.Pool{New: func() any { return new(record) }}
@@ -365,33 +346,31 @@ func (r *record) clone() *record {
 
 // seal makes the value what the store holds.
 func (r *record) seal() []byte {
-	r.pack(codec.Packer{B: r.value[headAt:]})
+	r.pack(codec.Packer{B: r.value[codec.Prefix:]})
 	codec.Seal(r.value)
 	return r.value
 }
 
-// decode reads what seal wrote.
+// decode reads what seal wrote, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
-	if err := codec.Sealed(value); err != nil {
-		return nil, err
+	err, damaged := codec.Sealed(value), fmt.Errorf("rank: a record: %w", store.ErrDamaged)
+	if err != nil || len(value) < codec.Prefix+headBytes {
+		return nothing, cmp.Or(err, damaged)
 	}
-	damaged := fmt.Errorf("rank: a record: %w", store.ErrDamaged)
-	if len(value) < headAt+headBytes {
-		return nil, damaged
-	}
-	r := &record{value: bytes.Clone(value)} // others follow the same entry
-	r.pack(codec.Packer{B: value[headAt:], Read: true})
+	r := &record{value: value}
+	r.pack(codec.Packer{B: value[codec.Prefix:], Read: true})
 	for t, n := range r.Rows {
 		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
-			return nil, damaged
+			return nothing, damaged
 		}
 	}
 	sound := int64(r.Rows[ringTable]) == min(r.Attempts, window)
-	for e := range r.entries() {
+	for i := range int(r.Rows[ringTable]) {
+		e := r.entry(i)
 		sound = sound && e.At >= 0 && e.Outcome&^estimated > 0 && int(e.Outcome&^estimated) < len(outcomes)
 	}
 	if fs, err := r.failures(); err != nil || len(fs) > recent || !sound {
-		return nil, damaged
+		return nothing, damaged
 	}
 	return r, nil
 }

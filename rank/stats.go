@@ -90,8 +90,8 @@ func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sam
 			failures, _ := p.rec.failures() // decode has read them
 			for _, f := range failures {
 				if !f.At.Before(from) {
-					task := Task{Skill: name}
-					recent = append(recent, Sample{Run: f.Run, Candidate: p.candidate, Task: task, Class: f.Class, At: f.At})
+					f.Candidate, f.Skill = p.candidate, name
+					recent = append(recent, f)
 				}
 			}
 		}
@@ -125,7 +125,8 @@ type summary struct {
 // summaryOf sums up the ring; only: samples with these outcomes, if any are given.
 func summaryOf(r *record, only []Outcome) *summary {
 	s := new(summary)
-	for e := range r.entries() {
+	for i := range int(r.Rows[ringTable]) {
+		e := r.entry(i)
 		if only != nil && !slices.Contains(only, e.is()) {
 			continue
 		}
@@ -169,7 +170,8 @@ type span struct {
 // samples that are in the ring one by one, and what hours have beyond these.
 func (s *span) take(r *record, from, to int64) {
 	oldest := to
-	for e := range r.entries() {
+	for i := range int(r.Rows[ringTable]) {
+		e := r.entry(i)
 		oldest = min(oldest, e.At)
 		if e.At < from || e.At > to {
 			continue

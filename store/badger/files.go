@@ -21,7 +21,7 @@ import (
 const (
 	headerName = "arc.store"
 	unfinished = "g.tmp" // a generation that is being written
-	format     = "arc store 2\n"
+	format     = "arc store 3\n"
 )
 
 var generationName = regexp.MustCompile(`^g[0-9]{6}$`)
