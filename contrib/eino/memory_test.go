@@ -91,7 +91,7 @@ func TestMemoryOfAReActAgent(t *testing.T) {
 	require.NotContains(t, strings.SplitN(second.String(), "user:", 2)[0], "A-7",
 		"the lesson has no value of the case")
 	program(t, mem, &third)
-	require.Contains(t, third.String(), "instead")
+	require.Contains(t, third.String(), "passed afterwards")
 }
 
 // With memory off the program says what it said without, to the byte.
