@@ -198,7 +198,9 @@ func (l *Layer) StageJudge(
 }
 
 // keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by
-// it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back.
+// it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back. Of
+// its records that of the key has the counts, that of the very case keeps the delivery when others push it out
+// of the former, and that of the Lessons scope only names the scope, so that nothing of a case leaves its own.
 func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	c, o, s := &g.Case, &g.Outcome, g.shape
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
