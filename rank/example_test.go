@@ -50,7 +50,7 @@ func Example() {
 	// large 1.99
 	// new 0.50
 	// small 0.33
-	// large: 5 of its last 5 judged attempts delivered, $0.0100 each; 1 more tell nothing about skill; expected worth 0.89, and 0.08 for what is not known
+	// large: 5 of its last 5 judged attempts delivered, 1 more tell nothing about skill; 6 told a cost, of $0.0100 in the mean; expected worth 0.89, and 0.08 for what is not known
 	// large 6 5 6 0.06
 	// small 6 1 6 0.06
 }

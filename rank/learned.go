@@ -220,9 +220,9 @@ func (b *Book) Explain(t Task, cs []Candidate) []string {
 		worth, extra := v.estimate(&cs[i])
 		s := sk.summary(cs[i].Name)
 		cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Priced))
-		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, $%.4f each; "+
-			"%d more tell nothing about skill; expected worth %.2f, and %.2f for what is not known",
-			cs[i].Name, s.Delivered, s.Judged, cost, s.Attempts-s.Judged, worth, extra)
+		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, %d more tell nothing about skill; "+
+			"%d told a cost, of $%.4f in the mean; expected worth %.2f, and %.2f for what is not known",
+			cs[i].Name, s.Delivered, s.Judged, s.Attempts-s.Judged, s.Priced, cost, worth, extra)
 	}
 	return out
 }
