@@ -46,7 +46,7 @@ type ClientOptions struct {
 	// leaves the tool out. It is called concurrently. nil: all tools, with nothing set.
 	Tool func(h Hints, t *tools.Tool) bool
 
-	HTTP   *http.Client // of Dial; has credentials, and the timeout of a call. nil: http.DefaultClient
+	HTTP   *http.Client // of Dial, nil: http.DefaultClient; credentials, CheckRedirect, timeout of a call
 	Logger *slog.Logger // nil: nobody is told
 }
 
@@ -84,14 +84,14 @@ const (
 	oldest                  = "2025-11-25" // the last version with a handshake, which old servers answer
 )
 
-// Command returns a Client of a server that is a program: cmd returns the command anew each time that it is
-// started. The program has the environment that cmd gives it, which by default is the whole one of this
-// process. What it writes to its standard error is discarded unless cmd says otherwise.
+// Command returns a Client of a program: cmd returns the command anew each time that it is started. It has the
+// environment of cmd, by default the whole one of this process; its standard error is discarded unless cmd says
+// otherwise. Its children, and all where the host is killed, end by themselves or by cmd's SysProcAttr.
 func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 	return newClient(o, func(c *Client) sdk.Transport { return &program{cmd: cmd(), logger: c.o.Logger} })
 }
 
-// Dial returns a Client of the server at a URL of streamable HTTP.
+// Dial returns a Client of the server at a URL of streamable HTTP. Redirects get what the HTTP client adds.
 func Dial(address string, o *ClientOptions) *Client {
 	c := newClient(o, func(c *Client) sdk.Transport {
 		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: c.o.HTTP, DisableStandaloneSSE: true}
@@ -438,7 +438,7 @@ func (l *lines) Read(p []byte) (int, error) {
 		}
 		line := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(l.in.Bytes()), []byte("\ufeff")))
 		switch {
-		case len(line) > 0 && (line[0] == '{' || line[0] == '[') && json.Valid(line):
+		case bytes.Contains(line, []byte(`"jsonrpc"`)) && line[0] != '"' && json.Valid(line): // a log may be JSON
 			l.ready = append(bytes.Clone(line), '\n')
 		case len(line) > 0:
 			l.logger.Warn("mcp: a line that is no message is left out", "line", fence.Clip(string(line), 200))

@@ -228,7 +228,7 @@ func TestNames(t *testing.T) {
 
 // Whatever stands on a stream, what is read of it is messages, each on a line.
 func FuzzLines(f *testing.F) {
-	f.Add([]byte("\ufeff{\"a\":1}\r\nlog\n\n[1]\n{\n\xff\xfe{}\n{}"))
+	f.Add([]byte("\ufeff{\"jsonrpc\":1}\r\nlog\n\n[\"jsonrpc\"]\n{\n\xff\xfe{}\n\"jsonrpc\""))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		l := stream(bytes.NewReader(in), nil, slog.New(slog.DiscardHandler), nil).Reader
 		out, err := io.ReadAll(iotest.OneByteReader(l))
@@ -251,7 +251,7 @@ func TestMain(m *testing.M) {
 			calls(`{"content":[{"type":"text","text":"read"}]}`).serve(os.Stdin, pw)
 			pw.Close()
 		}()
-		fmt.Println("starting up …")
+		fmt.Println("starting up …\n{\"level\":\"info\",\"msg\":\"started\"}\n\"jsonrpc\"")
 		for s := bufio.NewScanner(pr); s.Scan(); {
 			fmt.Print("\ufeff", s.Text(), "\r\n", "debug {\n")
 		}
