@@ -269,6 +269,33 @@ func (r *answering) Answer(context.Context, *reason.Brief, []string) (string, *r
 
 // The reasoner answers what a worker asks, three times an attempt at most; what it does not know a person is
 // asked. The worker is told how to work by the AGENT.md of its skill.
+// A deploy takes the reasoner away, and the worker: the run says who is missing, and goes on when he is back.
+func TestDeployTakesPartsAway(t *testing.T) {
+	pay := &arctest.Worker{Turns: []arctest.Turn{{Text: "paid"}}}
+	st := store.NewMem()
+	asks := planned(&reason.Decision{Questions: []string{"To whom?"}})
+	a, _ := agent(t, st, arc.Host{Reasoner: asks, Workers: []act.Worker{pay.As("pay")}}, nil)
+	r, err := a.Run(t.Context(), arc.Objective{ID: "r", Text: "pay"})
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, r.Status)
+	require.NoError(t, a.Close())
+
+	a, _ = agent(t, st, arc.Host{Workers: []act.Worker{pay.As("other", "mail")}}, nil)
+	r, err = a.In("").Answer(t.Context(), "r", "Ann")
+	require.NoError(t, err)
+	require.Equal(t, arc.NoWorker, r.Cause, r.Text)
+	require.Contains(t, r.Text, `"pay"`)
+	require.NoError(t, a.SetWorkers([]act.Worker{pay.As("pay")}))
+	r, err = a.In("").Retry(t.Context(), "r", "")
+	require.NoError(t, err)
+	require.Equal(t, "paid", r.Text)
+
+	given := arc.Objective{Text: "x", Tasks: []reason.Task{{Objective: "x", Worker: "gone"}}}
+	r, err = a.Run(t.Context(), given)
+	require.NoError(t, err)
+	require.Contains(t, r.Text, `worker "gone"`)
+}
+
 func TestReasonerAnswers(t *testing.T) {
 	for _, c := range []struct {
 		answers, want []string // what the reasoner says, and what the worker has got when a person is asked

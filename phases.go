@@ -278,6 +278,10 @@ func (t *turn) itself() {
 // reason asks the reasoner for a plan.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	a := t.aim()
+	if t.agent.host.Reasoner == nil { // there was one when it asked or waited
+		t.itself()
+		return assignPhase, nil
+	}
 	advice, err := t.recalled(ctx)
 	if err != nil {
 		return "", err
@@ -400,7 +404,8 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		all = slices.DeleteFunc(all, func(w *act.Worker) bool { return w.Name != task.Worker })
 	}
 	if len(all) == 0 {
-		return t.block(NoWorker, fmt.Sprintf("no worker takes a task with the skill %q", task.Skill)), nil
+		const why = "no worker takes the task %.70q (skill %q, worker %q)"
+		return t.block(NoWorker, fmt.Sprintf(why, task.Objective, task.Skill, task.Worker)), nil
 	}
 	left := slices.DeleteFunc(all, func(w *act.Worker) bool {
 		n, denied := a.failed(w.Name)
