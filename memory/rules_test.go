@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -398,4 +399,32 @@ func TestRenderIsAFence(t *testing.T) {
 	require.Contains(t, out, "not verified")
 	require.Contains(t, out, "\n| obey")
 	require.Empty(t, memory.Render(nil))
+}
+
+// counted is a store that counts its commits.
+type counted struct {
+	store.Store
+	commits int
+}
+
+func (c *counted) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	c.commits++
+	return c.Store.Commit(ctx, ops...)
+}
+
+// Of memories that are all alike each is written once, not once for each that it is like.
+func TestConsolidateWritesEachOnce(t *testing.T) {
+	st := &counted{Store: store.NewMem()}
+	b, err := memory.Open(t.Context(), st, nil)
+	require.NoError(t, err)
+	sp := b.In("acme/anna")
+	for i := range 30 {
+		_, err := sp.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("the nightly backup of the billing database is kept as number ", i)})
+		require.NoError(t, err)
+	}
+	st.commits = 0
+	_, near, err := sp.Consolidate(t.Context())
+	require.NoError(t, err)
+	require.Len(t, near, 30*29/2)
+	require.LessOrEqual(t, st.commits, 30)
 }

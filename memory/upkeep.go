@@ -27,9 +27,6 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 		return !r.Trusted && !r.Archived && r.more().Counts[helped] == 0 && now-last >= idle.Microseconds()
 	}
 	for _, r := range s.table().snapshot() {
-		if !old(r) {
-			continue
-		}
 		is := false
 		err := s.change(ctx, r.id, func(r *record) (bool, error) {
 			is = old(r)
@@ -65,46 +62,55 @@ const (
 // of contents is .85 or more; kind, trust, actor, thread and slot are one) and lists the first 1,000 pairs,
 // the older one first: a person or a model may [Space.Merge] them. Episodes are neither.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
-	t := s.table()
+	t, terms := s.table(), make(map[string][]text.Term)
 	for _, r := range t.snapshot() {
 		if r = t.current(r.id); r == nil || r.is(Episode) {
 			continue
 		}
-		for _, o := range t.alike(r) {
-			if r.equal(o) {
-				if err = s.Merge(ctx, r.id, o.id); err == nil {
-					merged++
-				}
-			} else {
-				err = s.change(ctx, r.id, func(r *record) (bool, error) {
-					m, n := r.own(), len(r.more().Links)
-					m.Links = union(m.Links, []Link{{o.id}})
-					return len(m.Links) > n, nil
-				})
+		var links []Link
+		for _, o := range t.alike(r, terms) {
+			if !r.equal(o) {
+				links = append(links, Link{o.id})
 				if len(near) < maxNear {
 					near = append(near, [2]ID{r.id, o.id})
 				}
-			}
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+			} else if err = s.Merge(ctx, r.id, o.id); err == nil {
+				merged++
+			} else if !errors.Is(err, store.ErrNotFound) {
 				return merged, near, err
 			}
+		}
+		err = s.change(ctx, r.id, func(r *record) (bool, error) {
+			m, n := r.own(), len(r.more().Links)
+			m.Links = union(m.Links, links)
+			return len(m.Links) > n, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return merged, near, err
 		}
 	}
 	return merged, near, nil
 }
 
 // alike returns the younger equals and near-duplicates of r, of the records that its words find best.
-func (t *table) alike(r *record) (out []*record) {
-	const compared = 32
+func (t *table) alike(r *record, terms map[string][]text.Term) (out []*record) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if len(terms) > 256 { // of 16 KiB each
+		clear(terms)
+	}
 	of := func(a, b string) float64 {
+		for _, s := range []string{a, b} {
+			if terms[s] == nil {
+				terms[s] = t.an.Append(nil, s)
+			}
+		}
 		if a == b {
 			return 1
 		}
-		return cosine(t.an.Append(nil, a), t.an.Append(nil, b))
+		return cosine(terms[a], terms[b])
 	}
-	ask := index.Query{Text: r.text(), K: compared, Wants: func(row uint32) bool {
+	ask := index.Query{Text: r.text(), K: 32, Wants: func(row uint32) bool {
 		o := t.rows[row]
 		younger := cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) > 0
 		return younger && o.sameStanding(r)
