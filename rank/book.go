@@ -110,8 +110,8 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if err := check(s.Skill, s.Candidate); err != nil {
 		return err
 	}
-	if !slices.Contains(outcomes[1:], s.Outcome) {
-		return fmt.Errorf("%w: outcome %q", ErrInvalid, s.Outcome)
+	if err := b.scope.name.Check(); err != nil || !slices.Contains(outcomes[1:], s.Outcome) {
+		return fmt.Errorf("%w: outcome %q in %q: %v", ErrInvalid, s.Outcome, b.scope.name, err)
 	}
 	if now := b.now(); s.At.IsZero() || s.At.After(now) {
 		s.At = now

@@ -623,6 +623,9 @@ func TestRefused(t *testing.T) {
 	} {
 		require.ErrorIs(t, b.Observe(ctx, s), rank.ErrInvalid)
 	}
+	// Its key would be one of another scope.
+	good := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed}
+	require.ErrorIs(t, b.In("acme//rank").Observe(ctx, good), rank.ErrInvalid)
 	for _, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1)} {
 		_, err := p.Score(ctx, rank.Task{}, []rank.Candidate{{Name: "a", Prior: math.NaN()}})
 		require.ErrorIs(t, err, rank.ErrInvalid)
