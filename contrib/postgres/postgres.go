@@ -158,7 +158,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// The lock ends with the transaction: who waited finds what another process has made.
 		_, err := tx.Exec(ctx, strings.ReplaceAll(`SELECT pg_advisory_xact_lock(6386275, hashtext('{{schema}}'));
-			CREATE SCHEMA IF NOT EXISTS {{schema}}`, "{{schema}}", s.opts.Schema))
+			DO $$BEGIN IF to_regnamespace('{{schema}}') IS NULL THEN CREATE SCHEMA {{schema}}; END IF; END$$`,
+			"{{schema}}", s.opts.Schema))
 		if err == nil {
 			version, err = s.version(ctx, tx)
 		}

@@ -172,6 +172,11 @@ func TestSchema(t *testing.T) {
 	var limit *store.LimitError
 	require.ErrorAs(t, err, &limit)
 
+	given := schema(t) // by somebody who may make schemas
+	execute(t, dsn, "CREATE SCHEMA "+given+" AUTHORIZATION "+name)
+	_, err = open(t, dsn+" user="+name, postgres.Options{Schema: given}).Get(ctx, "a")
+	require.ErrorIs(t, err, store.ErrNotFound)
+
 	execute(t, dsn, "UPDATE "+name+".arc_meta SET version = 2")
 	_, err = postgres.Open(ctx, dsn, &postgres.Options{Schema: name})
 	require.ErrorIs(t, err, store.ErrNewer)
