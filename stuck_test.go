@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
 )
@@ -155,4 +156,31 @@ func TestFireIrreversible(t *testing.T) {
 		require.Equal(t, 1, got.Fired)
 		require.Equal(t, fires, got.Status == arc.Delivered, got.Text)
 	}
+}
+
+// A run that is held out is told nothing of what is known, and stays so when it is tried again.
+func TestHeldOutIsToldNoFacts(t *testing.T) {
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "no"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("w")}}, &arc.Options{
+		Seed: 1, Attempts: 1, Learn: learn.Options{Holdout: .5},
+	})
+	who, err := a.In("acme").Identity(t.Context())
+	require.NoError(t, err)
+	_, err = who.Add(t.Context(), identity.Fact{Content: "prefers short letters", Category: "preference"})
+	require.NoError(t, err)
+	told := map[int]int{} // runs by how many of their two attempts were told
+	for i := range 40 {
+		o := arc.Objective{ID: fmt.Sprint("r", i), Scope: "acme", Text: "write"}
+		_, err := a.Run(t.Context(), o)
+		require.NoError(t, err)
+		_, err = a.In("acme").Retry(t.Context(), o.ID, "")
+		require.NoError(t, err)
+		n := 0
+		for _, c := range w.Calls()[2*i:] {
+			n += len(c.Facts)
+		}
+		told[n]++
+	}
+	require.Len(t, told, 2, told)
+	require.Greater(t, min(told[0], told[2]), 10)
 }

@@ -95,7 +95,7 @@ func (l *Layer) prepare(c Case) (Case, error) {
 	return c, err
 }
 
-// cleaned is a copy of a value without what the host has declared, and tokens of issuers' forms, in its strings.
+// cleaned is a copy of a value without declared secrets, and tokens of issuers' forms, in its strings.
 func cleaned[T any](s *redact.Sanitizer, v T) (out T, err error) {
 	raw, err := schema.Marshal(v)
 	if err != nil {
@@ -208,7 +208,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err != nil {
 		return a, err
 	}
-	if c.Fresh || l.opts.Holdout > 0 && l.heldOut(&c) {
+	if c.Fresh || l.HeldOut(&c) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
 		return a, nil
 	}
@@ -219,9 +219,9 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	return full, nil
 }
 
-// heldOut draws whether a case gets nothing, to measure what memory is worth: a function of seed and ID.
-func (l *Layer) heldOut(c *Case) bool {
-	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, c.ID))[:13], 16, 64) // 13 digits are 52 bits
+// HeldOut draws whether a case gets nothing, to measure what memory is worth: by seed and Run, or else ID.
+func (l *Layer) HeldOut(c *Case) bool {
+	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, cmp.Or(c.Run, c.ID)))[:13], 16, 64) // 52 bits
 	return float64(n)/(1<<52) < l.opts.Holdout
 }
 

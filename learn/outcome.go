@@ -280,7 +280,7 @@ func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) e
 	}
 	key := g.Case.Lessons.Key(upliftKind, "all")
 	all, unchanged, err := codec.Load[meta.Arms](ctx, b, key)
-	all.Add(!l.heldOut(&g.Case), g.Outcome.Verdict == Delivered, calls, usd, by)
+	all.Add(!l.HeldOut(&g.Case), g.Outcome.Verdict == Delivered, calls, usd, by)
 	return errors.Join(err, codec.Put(b, key, all, unchanged))
 }
 
