@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number. A
-// copy is a gzip, which has a checksum, of a JSON object for each entry.
+// Copy writes all entries of st below prefix to w, as of one state of the store, and returns their number: a
+// gzip, which has a checksum, of a JSON object for each. A tenant keeps its name: its scopes are in the keys.
 func Copy(ctx context.Context, st Store, prefix string, w io.Writer) (n int, err error) {
 	out := gzip.NewWriter(w)
 	lines := json.NewEncoder(out)

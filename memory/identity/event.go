@@ -50,7 +50,7 @@ func eventID(n uint64) string { return fmt.Sprintf("%020d", n) }
 
 // Observe appends events and returns how many it has kept: all but those of excluded domains and, where there
 // are such, of an Address whose host cannot be told. At most 1,000 are kept one by one. It is one commit, of
-// at most 4 MiB and some 4,000 events, so that after an error none is kept.
+// at most 4 MiB and some 4,000 events: after an error none is kept, or, if the answer was lost, all are.
 func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err error) {
 	p, err := x.Profile(ctx)
 	if err != nil {
