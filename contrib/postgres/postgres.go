@@ -157,9 +157,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// The lock ends with the transaction: who waited finds what another process has made.
-		_, err := tx.Exec(ctx, strings.ReplaceAll(`SELECT pg_advisory_xact_lock(6386275, hashtext('{{schema}}'));
-			DO $$BEGIN IF to_regnamespace('{{schema}}') IS NULL THEN CREATE SCHEMA {{schema}}; END IF; END$$`,
-			"{{schema}}", s.opts.Schema))
+		_, err := tx.Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(6386275, hashtext('%[1]s'));
+			DO $$BEGIN IF to_regnamespace('%[1]s') IS NULL THEN CREATE SCHEMA %[1]s; END IF; END$$`, s.opts.Schema))
 		if err == nil {
 			version, err = s.version(ctx, tx)
 		}
