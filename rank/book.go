@@ -58,6 +58,7 @@ type skill struct {
 type pair struct {
 	candidate string
 	key       string // what those of its pieces begin with
+	first     string // that of the first piece
 	rev       store.Revision
 	rec       *record
 	staged    []*record // by the commit under way
@@ -67,7 +68,6 @@ type pair struct {
 const (
 	kindName   = "rank" // of keys with records, in pieces of so many bytes
 	pieceBytes = 512
-	firstPiece = "10"    // the number of the first one in its key
 	pacerName  = "pacer" // of keys with the accounts of pacers
 )
 
@@ -139,14 +139,14 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 // next returns the record that an earlier step of the commit has staged, or else the current one; a copy to be
 // changed; and the condition on which that is written.
 func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
-	value, again := batch.Staged(p.key + firstPiece)
+	value, again := batch.Staged(p.first)
 	is := func(r *record) bool { return len(value) > 0 && &r.value[0] == &value[0] }
 	if i := slices.IndexFunc(p.staged, is); i >= 0 {
 		was = p.staged[i]
 	} else if !again {
 		was, c, p.staged = p.rec, store.At(p.rev), nil
 	} else { // by somebody else than this Book
-		return nil, nil, c, fmt.Errorf("rank: %s: %w", p.key, store.ErrConflict)
+		return nil, nil, c, fmt.Errorf("rank: %s: %w", p.first, store.ErrConflict)
 	}
 	rec = was.clone()
 	p.staged = append(p.staged, rec)
@@ -155,19 +155,17 @@ func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, er
 
 // put stages the first piece of a record, and those that are not as they were.
 func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) error {
-	piece := func(value []byte, n int) []byte {
-		return value[min(n*pieceBytes, len(value)):min((n+1)*pieceBytes, len(value))]
-	}
-	err := batch.Put(p.key+firstPiece, piece(value, 0), c)
+	piece := func(v []byte, n int) []byte { return v[min(n*pieceBytes, len(v)):min((n+1)*pieceBytes, len(v))] }
+	err := batch.Put(p.first, piece(value, 0), c)
 	for n := 1; n*pieceBytes < max(len(was), len(value)) && err == nil; n++ {
 		if bytes.Equal(piece(was, n), piece(value, n)) {
 			continue
 		}
 		key := p.key + strconv.Itoa(10+n) // two digits, so that they sort
-		batch.Staged(key)                 // by an earlier step: it is in was
-		if err = batch.Delete(key, store.Any); n*pieceBytes < len(value) {
-			err = batch.Put(key, piece(value, n), store.Any)
+		if len(p.staged) > 1 {            // earlier steps of the commit may have put it, and it is in was
+			batch.Staged(key)
 		}
+		err = batch.Put(key, piece(value, n), store.Any) // empty, where the record was longer
 	}
 	return err
 }
@@ -239,7 +237,8 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 	p := sk.pairs[candidate]
 	if p == nil {
 		id := url.PathEscape(name) + "/" + url.PathEscape(candidate)
-		p = &pair{candidate: candidate, key: sc.name.Key(kindName, id) + "/", rec: nothing}
+		key := sc.name.Key(kindName, id) + "/"
+		p = &pair{candidate: candidate, key: key, first: key + "10", rec: nothing}
 		sk.pairs[candidate] = p
 		byName := func(q *pair, c string) int { return strings.Compare(q.candidate, c) }
 		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, byName)
@@ -286,7 +285,7 @@ func (b *book) apply(e store.Entry) {
 		b.applyAccount(e)
 	}
 	names := strings.Split(id, "/")
-	if !ok || kind != kindName || len(names) != 3 || names[2] != firstPiece {
+	if !ok || kind != kindName || len(names) != 3 || names[2] != "10" {
 		return
 	}
 	skill, _ := url.PathUnescape(names[0]) // which pair has escaped
