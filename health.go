@@ -24,7 +24,7 @@ type Health struct {
 	since              time.Time
 	delivered, blocked int
 	failed             string // lines of the blocked ones, newest first, at most maxShown
-	open               string // lines of those that wait or ask, by their IDs, at most maxShown and one more
+	open               string // lines of those that wait, ask or were left, by their IDs, at most maxShown and one more
 
 	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
 	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what
@@ -55,7 +55,10 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		switch {
 		case err != nil:
 			return h, err
-		case r.Status == Waiting, r.Status == Asking:
+		case r.Status == Waiting, r.Status == Asking, r.Status == Running && (r.Left || a.abandoned(r)):
+			if r.Status == Running {
+				r.Cause = "its caller has left it: View.Resume"
+			}
 			if waits++; waits <= maxShown {
 				h.open += t.line(ctx, r)
 			}
@@ -109,8 +112,8 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 }
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were
-// delivered, a line for each of the last five that were blocked, and of the first five that ask or wait, and
-// what learned plans have saved.
+// delivered, a line for each of the last five that were blocked and of the first five that ask, wait or were
+// left by their caller, and what learned plans have saved.
 func (h Health) Text() string {
 	if h.State == "no_data" {
 		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.open
@@ -122,6 +125,13 @@ func (h Health) Text() string {
 	}
 	calls, usd := saved(h.saved.Calls, "model calls", inCalls), saved(h.saved.USD, "dollars", inDollars)
 	return text + calls + ";\n  " + usd
+}
+
+// abandoned reports whether nobody here goes on with a run unless told to.
+func (a *Agent) abandoned(r *record) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.left[runKey(r.Scope, r.ID)]
 }
 
 // line is a run that is not delivered, on a line of its own.

@@ -1,6 +1,7 @@
 package arc_test
 
 import (
+	"context"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,6 +66,27 @@ func TestHealthOfManyThatWait(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5, strings.Count(h.Text(), "waiting: pay"))
 	require.Contains(t, h.Text(), "\nwaiting: 3 more runs")
+}
+
+// A run that its caller has left is worked on by nobody: a person has to hear of it.
+func TestHealthOfLeftRuns(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	work := act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+		leave()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	host := arc.Host{Workers: []act.Worker{{Name: "shop", Executor: work, Gates: []act.Gate{act.NoGate}}}}
+	a, _ := agent(t, nil, host, nil)
+	_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
+	require.ErrorIs(t, err, context.Canceled)
+	h, err := a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.Contains(t, h.Text(), "running: write (its caller has left it: View.Resume)")
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", ""))
+	h, err = a.Health(t.Context(), "")
+	require.NoError(t, err)
+	require.NotContains(t, h.Text(), "left")
 }
 
 func TestHealthSaysWhatPlansSave(t *testing.T) {
