@@ -1352,6 +1352,23 @@ func TestBudgetAfterAnAnswer(t *testing.T) {
 	require.Equal(t, 3.0, taken)
 }
 
+// A run that waits for several rulings says so, a line each.
+func TestWaitsForSeveral(t *testing.T) {
+	w := act.Worker{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			var open act.PendingError
+			for _, name := range []string{"deploy", "announce"} {
+				_, err := act.Do(ctx, &act.Worker{Name: name, Mode: act.Gated}, name, nil, nil)
+				pending, _ := errors.AsType[*act.PendingError](err)
+				open.Approvals = append(open.Approvals, pending.Approvals...)
+			}
+			return nil, &open
+		})}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	r := run(t, a, arc.Objective{Text: "ship"})
+	require.Equal(t, "deploy: ship (mode is gated)\nannounce: ship (mode is gated)", r.Text)
+}
+
 // What a gate does may want a person, too. The judge that was asked before it is paid for each time.
 func TestGateAsks(t *testing.T) {
 	judge := act.Judge(reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {

@@ -19,9 +19,9 @@ type Report struct {
 	Status    Status
 	Cause     Cause // of a blocked run
 
-	// Text is the last delivery of a delivered run in words, the questions of one that asks, a line each, what a
-	// waiting one waits for, the task or goal that a running one is at, and why another
-	// one is blocked or canceled.
+	// Text is the last delivery of a delivered run in words, the questions of one that asks and what a waiting
+	// one waits for, a line each, the task or goal that a running one is at, and why another one is blocked or
+	// canceled.
 	Text string
 
 	Output    json.RawMessage // of the last delivery of a delivered run
@@ -90,10 +90,11 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 	case Asking:
 		out.Text = strings.Join(r.Questions, "\n")
 	case Waiting:
-		out.Text = r.Wait.Why
+		var asked []string
 		for _, p := range r.Pending {
-			out.Text = fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; "))
+			asked = append(asked, fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; ")))
 		}
+		out.Text = cmp.Or(strings.Join(asked, "\n"), r.Wait.Why)
 	default:
 		out.Text = cmp.Or(r.Reason, string(r.Status))
 	}
