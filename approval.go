@@ -105,7 +105,8 @@ func (v View) heed(ctx context.Context, id, key string) error {
 	}
 }
 
-// Answer answers the questions of a run that asks, and goes on with it.
+// Answer answers what a run asks by then, and goes on with it. Who may be late, or click twice, looks first
+// whether Report.Text still has the questions that were shown.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Asking {

@@ -138,6 +138,7 @@ var (
 	opening = regexp.MustCompile(`^(?:<[A-Za-z][\w:-]{0,63}>|\[[A-Z][A-Z_-]{0,63}\]|◁[^◁▷/\s]{1,64}▷)`)
 	// begun matches what may yet become an opening tag.
 	begun = regexp.MustCompile(`^(?:<(?:[A-Za-z][\w:-]{0,63})?|\[(?:[A-Z][A-Z_-]{0,63})?|◁[^◁▷/\s]{0,64})$`)
+	odd   = regexp.MustCompile(`[^A-Za-z0-9_-]+`) // in the name of a tool
 	mark  = regexp.MustCompile(`</?[A-Za-z][\w:-]{0,63}>|\[/?[A-Za-z][A-Za-z_-]{0,63}\]|◁/?[^◁▷/\s]{1,64}▷`)
 )
 

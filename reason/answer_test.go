@@ -364,3 +364,17 @@ func TestToolsAsProvidersTakeThem(t *testing.T) {
 		require.Equal(t, tool, tools[0], "the host's own")
 	}
 }
+
+// A name that no tool has goes back to its provider with the words that there is none: it is to be one.
+func TestNamesOfCalls(t *testing.T) {
+	long := strings.Repeat("x", 70)
+	for said, want := range map[string]string{
+		"pay": "pay", "other": "other", "my.tool": "my.tool", "functions.pay": "unknown_functions_pay",
+		"": "", "a b": "unknown_a_b", "é": "unknown__", long: "unknown_" + long[:50],
+	} {
+		m := reasontest.NewScript(reasontest.Call(said, `{}`))
+		resp, err := reason.Generate(t.Context(), m, &reason.Request{Tools: []reason.Tool{{Name: "pay"}, {Name: "my.tool"}}})
+		require.NoError(t, err)
+		require.Equal(t, want, resp.Calls[0].Name)
+	}
+}

@@ -173,7 +173,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if r.OnText != nil && held != "" {
 		r.OnText(held)
 	}
-	resp.Calls = callable(resp.Calls)
+	resp.Calls = callable(resp.Calls, r.Tools)
 	return resp, nil
 }
 
@@ -256,8 +256,8 @@ func validUsage(u *Usage) *Usage {
 	return u
 }
 
-// callable returns calls with IDs that differ and inputs that are JSON.
-func callable(calls []ToolCall) []ToolCall {
+// callable returns calls with IDs that differ, inputs that are JSON, and names that are one.
+func callable(calls []ToolCall, tools []Tool) []ToolCall {
 	calls = slices.Clone(calls)
 	seen := map[string]bool{}
 	for i := range calls {
@@ -268,9 +268,12 @@ func callable(calls []ToolCall) []ToolCall {
 		seen[c.ID] = true
 		if s := strings.TrimSpace(string(c.Inputs)); s == "" || s == "null" {
 			c.Inputs = json.RawMessage("{}")
-		}
-		if !json.Valid(c.Inputs) {
+		} else if !json.Valid(c.Inputs) {
 			c.Inputs, _ = schema.Marshal(string(c.Inputs)) // a string always can be
+		}
+		named := func(t Tool) bool { return t.Name == c.Name }
+		if !slices.ContainsFunc(tools, named) && (odd.MatchString(c.Name) || len(c.Name) > 64) {
+			c.Name = "unknown_" + odd.ReplaceAllString(c.Name[:min(len(c.Name), 50)], "_") // providers take that back
 		}
 	}
 	return calls
