@@ -386,11 +386,8 @@ func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f fun
 
 // forget forgets a memory, if one is named and no person has forgotten it.
 func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, id memory.ID) error {
-	if id == "" {
-		return nil // nothing was remembered
-	}
 	err := l.bank.In(scope).Stage(b).Forget(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	if id == "" || errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err
@@ -580,11 +577,10 @@ func (r *record) differs(c *Case, s *shape) string {
 	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions are others")
 	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
 	now := s.paths()
-	for _, p := range now {
-		say(!slices.Contains(r.Paths, p), p+" is given")
-	}
-	for _, p := range r.Paths {
-		say(!slices.Contains(now, p), p+" is not given")
+	for _, p := range slices.Concat(now, r.Paths) {
+		given, was := slices.Contains(now, p), slices.Contains(r.Paths, p)
+		say(given && !was, p+" is given")
+		say(was && !given, p+" is not given")
 	}
 	say(out == nil || fold(r.Template) != s.folded, otherWords) // else it had the same key
 	return strings.Join(out, "; ")

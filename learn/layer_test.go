@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -1336,5 +1337,37 @@ func TestFiredPlanNamesNoOtherSecret(t *testing.T) {
 		require.Equal(t, "body of send names a secret that the deliveries did not", a.Why)
 		_, err := a.Use("plan 1", nil)
 		require.ErrorContains(t, err, "several parameters together name a secret")
+	}
+}
+
+// What a person has written is not undone by a model that goes on as before.
+func TestEditedPlanStaysEdited(t *testing.T) {
+	for _, other := range []bool{false, true} { // another call, or another word in the same one
+		b := open(t, acme(learn.Options{}))
+		habit := func(i int) {
+			c, p := refund("acme", fmt.Sprint("SO-1", 100+i))
+			b.deliver(c, p)
+		}
+		habit(0)
+		habit(1)
+		k, err := b.Known(t.Context(), "acme")
+		require.NoError(t, err)
+		written := slices.Clone(k.Suggestions[0].Calls)
+		last := len(written) - 1
+		if other {
+			written[last].Name += " with care"
+		} else {
+			written[last].Inputs = json.RawMessage(strings.Replace(string(written[last].Inputs), "refund of", "careful refund of", 1))
+			require.Contains(t, string(written[last].Inputs), "careful")
+		}
+		_, err = b.Edit(t.Context(), "acme", k.Suggestions[0].ID, written, false)
+		require.NoError(t, err)
+		for i := range 8 {
+			habit(2 + i)
+			c, _ := refund("acme", fmt.Sprint("SO-1", 150+i))
+			a := b.before(c)
+			require.Nil(t, a.Fires, a.Why)
+			require.Equal(t, "a person has written it", a.Suggestions[0].Differs)
+		}
 	}
 }

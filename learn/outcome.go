@@ -228,9 +228,8 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	}
 	keep := func(r *record) {
 		if learns {
-			d := delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Applied: g.Applied, Rules: g.Rules}
-			d.Calls = o.Plan.Calls
-			r.add(id, &d)
+			r.add(id, &delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls,
+				Applied: g.Applied, Rules: g.Rules})
 		}
 	}
 	g.Ready = g.Fired && delivered

@@ -228,10 +228,7 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 		return r, nil
 	}
 	r := &record{}
-	if err == nil {
-		err = codec.Unmarshal(e.Value, r)
-	}
-	if err != nil {
+	if err := cmp.Or(err, codec.Unmarshal(e.Value, r)); err != nil {
 		return &record{}, fmt.Errorf("learn: %s: %w", key, err)
 	}
 	if r.read().rev = e.Rev; e.Rev != 0 { // else it is staged
@@ -327,23 +324,23 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		all = *own
 	}
 	all.Plans = nil
+	for _, p := range slices.Concat(own.Plans, up.Plans) {
+		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
+			all.ensure(p.ID).Edit = p.Edit
+		}
+	}
 	for _, r := range from {
 		for _, p := range r.Plans {
 			m := all.ensure(p.ID)
 			m.why, m.Delivered, m.Failed = cmp.Or(m.why, p.why), m.Delivered+p.Delivered, m.Failed+p.Failed
 			at, why := until(p.ID, r, own, up)
 			for _, d := range p.Deliveries {
-				if why == "" || d.At.After(at) {
+				if (why == "" || d.At.After(at)) && m.written(d) {
 					m.Deliveries = append(m.Deliveries, d)
 				} else {
 					m.why = cmp.Or(m.why, why)
 				}
 			}
-		}
-	}
-	for _, p := range slices.Concat(own.Plans, up.Plans) {
-		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
-			all.ensure(p.ID).Edit = p.Edit
 		}
 	}
 	all.Plans = slices.DeleteFunc(all.Plans, func(p *plan) bool {
@@ -358,6 +355,18 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
 	})
 	return &all
+}
+
+// written reports whether a delivery was made as a person has written the plan, but for parameters.
+func (p *plan) written(d *delivery) bool {
+	as := delivery{Calls: p.Edit}
+	as.readCalls(nil)
+	same := func(w, s slot) bool {
+		whole := word(w.v) != "" && braced.FindString(word(w.v)) == word(w.v)
+		return whole || w.v == s.v || w.v == any(join(s.cut, brace))
+	}
+	return p.Edit == nil || planID(p.Edit) == p.ID &&
+		slices.EqualFunc(slices.Concat(as.slots...), slices.Concat(d.slots...), same)
 }
 
 var never = time.Unix(1<<40, 0) // deliveries of a plan that is retired count after it
@@ -570,11 +579,8 @@ func (l *Layer) Edit(
 		}
 	}
 	found, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
-	if err == nil && found.plan(of) == nil {
-		err = fmt.Errorf("learn: no plan %q is known in %q: %w", id, scope, store.ErrNotFound)
-	}
-	if err != nil {
-		return false, err
+	if err != nil || found.plan(of) == nil {
+		return false, cmp.Or(err, fmt.Errorf("learn: no plan %q in %q: %w", id, scope, store.ErrNotFound))
 	}
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
@@ -713,10 +719,9 @@ func (m *match) calls(
 			if _, is := out.(empty); is {
 				out = v
 			}
-			for _, name := range secretName.FindAllString(word(out), -1) {
-				if !strings.Contains(word(was[0].v), name) { // two inputs may have a half each
-					no = "names a secret that the deliveries did not"
-				}
+			other := func(name string) bool { return !strings.Contains(word(was[0].v), name) }
+			if slices.ContainsFunc(secretName.FindAllString(word(out), -1), other) { // of two inputs, half of each
+				no = "names a secret that the deliveries did not"
 			}
 			if no != "" {
 				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)
