@@ -410,12 +410,14 @@ func queries(c *Case, s *shape) []memory.Query {
 	}
 }
 
-// recall adds what queries find, but for what is told already: by a former query, or as a warning.
+// recall adds what queries find, but for what is told already: by a former query, as a warning, in the Turns.
 func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) error {
 	c := &a.Case
-	told := func(id memory.ID) bool {
-		is := func(h memory.Hit) bool { return h.Record.ID == id }
-		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is)
+	told := func(r *memory.Record) bool {
+		is := func(h memory.Hit) bool { return h.Record.ID == r.ID }
+		said := func(m reason.Message) bool { return strings.HasPrefix(r.Content, m.Text+"\n→ ") }
+		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
+			r.Thread == c.Session && slices.ContainsFunc(c.Turns, said)
 	}
 	for _, q := range queries {
 		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.now(), c.Situation
@@ -426,7 +428,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		}
 		for i, h := range hits { // best first
 			refused := h.Record.Source.Ref == refusedRef
-			if told(h.Record.ID) || refused && h.Record.Trigger == refusalTrigger(c, s) {
+			if told(&h.Record) || refused && h.Record.Trigger == refusalTrigger(c, s) {
 				continue
 			}
 			if refused {

@@ -446,6 +446,22 @@ func TestWrongByHabit(t *testing.T) {
 	}
 }
 
+// What stands in the Turns is not told once more as an episode of the session; what was said before them is.
+func TestTurnsAreToldOnce(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Scope: "acme/anna", Session: "chat", Actor: "anna"}
+	for _, text := range []string{"The lamp I bought flickers.", "It is the blue lamp from May."} {
+		c.Text = text
+		b.after(b.before(c), learn.Outcome{Answer: "I see."})
+	}
+	c.Text = "Which lamp was it?"
+	require.Equal(t, 2, strings.Count(b.before(c).Prompt(), "I see."))
+	c.Turns = []reason.Message{{Role: reason.UserRole, Text: "It is the blue lamp from May."}, {Role: reason.ModelRole, Text: "I see."}}
+	told := b.before(c).Prompt()
+	require.Contains(t, told, "flickers")
+	require.NotContains(t, told, "blue lamp")
+}
+
 // A delivery that nobody could judge counts once somebody has.
 func TestProvisional(t *testing.T) {
 	b := open(t, acme(learn.Options{}))

@@ -521,8 +521,6 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 // naming are the runes of words that name something: an order, a person, an address.
 func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' }
 
-func lastName(path string) string { return path[strings.LastIndex(path, ".")+1:] }
-
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
 // scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
 // words of its cases; it differs by why it does not fire for the last of them, and by nothing if it does,
@@ -745,7 +743,7 @@ func (m *match) bind(path string, was []slot) (out any, why string) {
 	for _, v := range m.values {
 		says := !v.constant() // which stays what it was
 		if m.shows {          // true, false and null are of many inputs: of one with the same name only
-			says = text || lastName(v.path) == lastName(path)
+			says = text || v.path[strings.LastIndex(v.path, ".")+1:] == path[strings.LastIndex(path, ".")+1:]
 		}
 		if says && slices.EqualFunc(v.was, was, func(v any, w slot) bool { return v == w.v }) {
 			return m.use(v.path), ""
