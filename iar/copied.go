@@ -18,6 +18,10 @@ const (
 // be copied, such as addresses and numbers, and what is a quotation of them or of a complaint. Spaces, signs,
 // case and width do not matter. What is translated or encoded is not seen, nor a value of fewer than eight
 // letters and digits that is written otherwise ("5.000").
+//
+// Three rules, as each alone is got round: a value, or an address in it, that stands in their texts; an
+// address of theirs that stands in the value, across its spaces and signs; and a run of minQuote letters of
+// theirs, whatever is around it. What the case says, too, is its own by each of them.
 func Copied(own, strangers, complaints []string) func(value string) bool {
 	theirs, refused := spelt(strings.Join(strangers, "\n")), spelt(strings.Join(complaints, "\n"))
 	if theirs+refused == "" { // nobody else has said anything
