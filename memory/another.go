@@ -61,9 +61,8 @@ func sentence(an *text.Analyzer, s string) []token {
 // ofAnother reports whether the sentence n has other words in place of words of o that the question names.
 // Such a word stands in the question as in o (a verb often has another form, and may be said otherwise), and
 // nowhere in n, unless it has a digit. Function words count where both sentences begin ("I am", "Tom is").
-//
-// "Bed 3 gets 5 mg" and "Bed 4 gets 3 mg" have "bed" in common, and next "gets". Between these 3 stood, which
-// a question for bed 3 names, and stands 4, which neither that nor o has: n is of another bed.
+// "Bed 3 gets 5 mg" and "Bed 4 gets 3 mg" have "bed" in common, and next "gets": between these stands 3 in o,
+// which a question for bed 3 names, and in n 4, which neither the question nor o has.
 func ofAnother(question, o, n []token) bool {
 	best, all := o, n
 	for first := true; len(o) > 0 && len(n) > 0; first = false {

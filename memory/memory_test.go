@@ -232,7 +232,7 @@ func TestExplain(t *testing.T) {
 	q := memory.Query{Text: "door", Kinds: []memory.Kind{memory.Fact, memory.Rule}, Trust: memory.Trusted}
 	for id, want := range map[memory.ID]string{
 		red: "1 of 1", blue: "superseded by " + string(red), rule: "turn it is not", always: "a Rule whose turn it is",
-		theirs: "another trust", away: "archived", said: "another kind", other: "no word of the query",
+		theirs: "another kind, time or trust", away: "archived", said: "another kind", other: "no word of the query",
 	} {
 		h, why, err := s.Explain(t.Context(), q, id)
 		require.NoError(t, err)

@@ -204,8 +204,8 @@ func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 }
 
 // rate fills in what does not depend on words: what is near the best, effectiveness and recency. That of a
-// Fact is counted from the newest one that is near, not from now: what holds does not get worse by being old,
-// and what was stated since may have changed it. Half of it goes at once, however soon that was.
+// Fact is counted from the newest that is near, not from now: what holds does not get worse by being old. If
+// it is not the newest itself, half goes at once: what was stated since, however soon, may have changed it.
 func (s Space) rate(a *ask, fs []found) {
 	best, newest := 0.0, int64(math.MinInt64)
 	for i := range fs {
@@ -432,12 +432,10 @@ func (t *table) why(a *ask, r *record) string {
 		return "superseded by " + string(o.id)
 	case r.is(Rule):
 		return "a Rule whose turn it is not, or that nobody vouches for"
-	case !a.trusts(r):
-		return "of another trust"
 	case r.Archived && !a.cold:
 		return "archived, and other memories match"
 	case !a.wants(r):
-		return "of another kind or time"
+		return "of another kind, time or trust"
 	default:
 		return "no word of the query stands in it or near it"
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,9 +17,6 @@ const MaxDocument = 1 << 20
 
 // Node is a part of a document with its Line, for fields whose reader checks more than the type.
 type Node = yaml.Node
-
-// goType matches where the parser names a type of Go, which says nothing to who has written the document.
-var goType = regexp.MustCompile(`(?m) (?:in type .*|into (?:\[\])?[a-z]\w*\.\w+)$`)
 
 // Decode reads the one document of data into v. An empty document is io.EOF.
 func Decode(data []byte, v any) (err error) {
@@ -48,8 +44,7 @@ func Decode(data []byte, v any) (err error) {
 
 func readable(err error) error {
 	if types, ok := errors.AsType[*yaml.TypeError](err); ok {
-		text := strings.ReplaceAll(strings.Join(types.Errors, "\n"), "into time.Duration", "into a duration")
-		return errors.New("yaml: " + goType.ReplaceAllString(text, ""))
+		return errors.New("yaml: " + strings.Join(types.Errors, "\n"))
 	}
 	return err
 }

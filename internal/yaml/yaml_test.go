@@ -34,7 +34,7 @@ func TestDecode(t *testing.T) {
 	for text, want := range map[string]string{
 		"name: a\nnmae: b\n":                  "line 2: field nmae not found",
 		"name: a\nname: b\n":                  "line 2",
-		"name: a\nafter: soon\n":              "line 2: cannot unmarshal !!str `soon` into a duration",
+		"name: a\nafter: soon\n":              "line 2: cannot unmarshal !!str `soon` into time.Duration",
 		"name: a\n---\nname: b\n":             "line 2: a second document",
 		"name: a\n---\n\t: {\n":               "line",
 		"name: [a\n":                          "line",

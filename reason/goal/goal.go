@@ -234,9 +234,6 @@ func (g *goal) evaluate(w *World) verdict {
 		v.Status = Met
 	} else {
 		v.Reason += ", not " + g.wanted()
-		if _, number := value.(float64); !number && g.Type == "threshold" {
-			v.Reason += ", and no number"
-		}
 	}
 	return v
 }
