@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -14,52 +13,47 @@ import (
 	"github.com/arc-learn/arc/internal/schema"
 )
 
-// recorded is a call of a Model in a recording, a line of JSON. An error has its text in Failure.
+// recorded is a call of a Model in a recording, a line of JSON.
 type recorded struct {
 	Request  json.RawMessage
-	Response *Response `json:",omitempty"`
-	Error    *Error    `json:",omitempty"`
-	Failure  string    `json:",omitempty"`
+	Response *Response
 }
 
-// Record returns m with calls that are written to w for [Replay], a line of JSON each when it has ended. What
-// is in a prompt is in the recording.
+// Record returns m with calls that are written to w for [Replay], a line of JSON each when it was answered:
+// one that failed is not there. What is in a prompt is in the recording.
 func Record(m Model, w io.Writer) Model {
 	var mu sync.Mutex
 	return ModelFunc(func(ctx context.Context, r *Request) (*Response, error) {
 		resp, err := Generate(ctx, m, r)
-		raw, bad := schema.Marshal(r)
-		c := recorded{Request: raw, Response: resp}
 		if err != nil {
-			typed, _ := errors.AsType[*Error](err)
-			c.Error = new(*cmp.Or(typed, &Error{Err: err}))
-			c.Error.Err, c.Failure = nil, cmp.Or(c.Error.Err, err).Error()
+			return nil, err
 		}
-		line, bad2 := schema.Marshal(c)
+		raw, err := schema.Marshal(r)
+		line, err2 := schema.Marshal(recorded{raw, resp})
 		mu.Lock()
 		defer mu.Unlock()
-		if bad = cmp.Or(bad, bad2); bad == nil {
-			_, bad = w.Write(append(line, '\n'))
+		if err = cmp.Or(err, err2); err == nil {
+			_, err = w.Write(append(line, '\n'))
 		}
-		if bad != nil {
-			return nil, fmt.Errorf("recording: %w", bad)
+		if err != nil {
+			return nil, fmt.Errorf("recording: %w", err)
 		}
-		return resp, err
+		return resp, nil
 	})
 }
 
 // Replay returns a Model that answers as a recording says: equal requests in the order in which they were
-// answered. Every recorded error is an *[Error]. A request that is not there so often is an error, too.
+// answered. A request that is not there so often is an error.
 func Replay(recording io.Reader) (Model, error) {
-	tape := map[string][]recorded{}
+	tape := map[string][]*Response{}
 	lines := bufio.NewScanner(recording)
 	lines.Buffer(nil, 64<<20)
 	for n := 1; lines.Scan(); n++ {
 		var c recorded
-		if json.Unmarshal(lines.Bytes(), &c) != nil || c.Response == nil && c.Error == nil {
+		if json.Unmarshal(lines.Bytes(), &c) != nil || c.Response == nil {
 			return nil, fmt.Errorf("recording: line %d is no call of a model", n)
 		}
-		tape[string(c.Request)] = append(tape[string(c.Request)], c)
+		tape[string(c.Request)] = append(tape[string(c.Request)], c.Response)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -78,10 +72,6 @@ func Replay(recording io.Reader) (Model, error) {
 			return nil, fmt.Errorf(why, fence.Clip(string(key), maxTold))
 		}
 		tape[string(key)] = left[1:]
-		if c := left[0]; c.Error != nil {
-			c.Error.Err = errors.New(c.Failure)
-			return nil, c.Error
-		}
-		return left[0].Response, nil
+		return left[0], nil
 	}), nil
 }
