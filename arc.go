@@ -60,8 +60,9 @@ type Options struct {
 	Policy    rank.Policy   // which worker is tried first; nil: by Worth
 
 	// Worth is what a delivered task is worth in US dollars: by [rank.Book.Ladder], at the Lessons scope, who
-	// has the best chance for the price is tried first. 0: by [rank.Book.Learned], to which a dollar is a tenth
-	// of a success: between models that cost cents the price decides next to nothing.
+	// has the best chance for the price is tried first; where nobody is worth the price, the first worker that
+	// can. 0: by [rank.Book.Learned], to which a dollar is a tenth of a success: between models that cost cents
+	// the price decides next to nothing.
 	Worth float64
 
 	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.
