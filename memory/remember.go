@@ -231,6 +231,9 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 		}
 	}
 	for i := 1; is == nil; i++ {
+		for ; s.table().current(n.name(s.scope, i)) != nil; i++ { // of equal ones that come again the last may hold
+			n.id = n.name(s.scope, i)
+		}
 		var old *record
 		at, err := store.Revision(0), store.ErrNotFound
 		_, staged := b.Staged(s.key(n.id))

@@ -52,10 +52,7 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	return archived, nil
 }
 
-const (
-	similarity = 0.85
-	maxNear    = 1000
-)
+const similarity, maxNear = 0.85, 1000
 
 // Consolidate merges memories that are equal, as a change or another process may have left them, into the
 // older one, and returns how many. It links memories that are alike (the cosine of the words of triggers and
