@@ -16,11 +16,11 @@ import (
 // tells each part what others have written. Its methods may be called concurrently.
 //
 // Waiting functions stage one after the other into one Batch, which is committed with one sync; then every
-// After runs in order. On ErrConflict, and after an error of unknown outcome, the keys of the batch are read
-// and given to their followers; after a conflict each function then runs again, alone. A function that writes
-// a key that an earlier one of the commit has written, and has not read it by [Batch.Get], runs again in the
-// next commit. So a function may run more than once; it must call no host code and no method of the Group.
-// Functions, Afters and followers run one at a time, on a caller's goroutine, which panics with them.
+// After runs in order. On ErrConflict, and after an error of unknown outcome, the keys of the batch are read,
+// at the latest before the next update, and given to their followers; after a conflict each function then
+// runs again, alone. One that writes a key that an earlier one of the commit has written, and has not read it
+// by [Batch.Get], runs again in the next commit. So a function may run more than once; it must call no host
+// code and no method of the Group. All run one at a time, on a caller's goroutine, which panics with them.
 type Group struct {
 	*group
 	prefix string

@@ -53,7 +53,7 @@ type Options struct {
 	// how long an answer may take. 0: 30 s.
 	Patience time.Duration
 	// Keep is how long Changes knows which keys were deleted. A follower that was away for longer gets
-	// store.ErrNotFound and reads everything again. 0: one hour.
+	// store.ErrNotFound: an Agent reads everything again, a Layer or Bank is to be opened again. 0: one hour.
 	Keep time.Duration
 	// Logger is told of what is tried again. nil: nobody is told.
 	Logger *slog.Logger
