@@ -25,7 +25,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,18 +66,18 @@ func (r Reflection) MarshalJSON() ([]byte, error) {
 }
 
 // Resonance is the mean of the confidence and the mean alignment, less 0.1 for each potential issue, kept in
-// [0,1]. Without alignment it is the confidence less the issues. A number that is not finite counts as 0.
+// [0,1]. Without alignment it is the confidence less the issues. It is of a reflection that passes [Content].
 func Resonance(r Reflection) float64 {
-	v := finite(r.Confidence)
+	v := r.Confidence
 	if aligned := r.aligned(); len(aligned) > 0 {
 		sum := 0.0
 		for _, a := range aligned {
-			sum += finite(a)
+			sum += a
 		}
 		v = (v + sum/float64(len(aligned))) / 2
 	}
 	v -= 0.1 * float64(len(r.PotentialIssues))
-	return min(1, max(0, finite(v)))
+	return min(1, max(0, v))
 }
 
 // aligned returns the values of AlignmentCheck that count, in order, since the sum of floats depends on it.
@@ -108,14 +107,6 @@ func score(a any) (v float64, ok bool) {
 		return float64(x.Uint()), true
 	}
 	return 0, false
-}
-
-// finite is v, or 0 for NaN and the infinities.
-func finite(v float64) float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0
-	}
-	return v
 }
 
 func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
