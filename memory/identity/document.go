@@ -16,10 +16,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-const (
-	version2  = "2.0.0"
-	maxImport = 2000 // facts of a document
-)
+const version2 = "2.0.0"
 
 // document is an identity as JSON: that of the Arete v2 design.
 type document struct {
@@ -83,7 +80,7 @@ func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 // later updatedAt stays, so documents may be taken in again and in any order; one of a device whose clock was
 // ahead fades from then on, and gives way to what is changed here. Names and settings of the profile are taken
 // where there are none yet. Other fields of version 2 are kept for Export alone. A document that is no such
-// JSON, or has a bad fact, is not taken in at all.
+// JSON, or has a bad fact, or more than a commit can hold, is not taken in at all.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string
@@ -107,12 +104,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	if err != nil {
 		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
 	}
-	err = store.Limit("facts of a document", len(facts), maxImport)
-	for i := 0; i < len(facts) && err == nil; i++ {
-		err = x.admit(&facts[i])
-	}
-	if err != nil {
-		return 0, 0, err
+	for i := range facts {
+		if err := x.admit(&facts[i]); err != nil {
+			return 0, 0, err
+		}
 	}
 	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
 		taken, err = x.take(ctx, b, p, facts)
