@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,49 @@ func serve(ctx context.Context, dir string, host arc.Host, more ...queue.Draft) 
 	}
 	context.AfterFunc(ctx, func() { _ = agent.Shutdown(context.Background()) }) // else a run that waits for an outage holds it
 	return jobs.Dispatch(ctx, 4, queue.Run(agent, nil))                         // until ctx ends
+}
+
+// again has jobs tried again whose runs an outage has blocked, as docs/recipes.md has it.
+func again(ctx context.Context, jobs *queue.Queue) error {
+	for j, err := range jobs.List(ctx, "acme", queue.Blocked) {
+		if err == nil && strings.HasPrefix(j.Summary, string(arc.Outage)) {
+			_, err = jobs.Update(ctx, j.ID, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestJobsAfterAnOutage(t *testing.T) {
+	away, ctx := true, t.Context()
+	work := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		if away {
+			return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
+		}
+		return &act.Result{Text: "done"}, nil
+	})
+	host := arc.Host{Workers: []act.Worker{{Name: "w", Executor: work, Gates: []act.Gate{act.NoGate}}}}
+	st := store.NewMem()
+	agent, err := arc.New(ctx, st, host, &arc.Options{Patience: time.Nanosecond})
+	require.NoError(t, err)
+	defer agent.Close()
+	jobs, err := queue.Open(ctx, store.NewGroup(store.Sub(st, store.Scope("acme").TenantPrefix())), nil)
+	require.NoError(t, err)
+	_, _, err = jobs.Add(ctx, queue.Draft{Subject: "do it", Scope: "acme/anna"})
+	require.NoError(t, err)
+	for _, want := range []queue.State{queue.Blocked, queue.Completed} {
+		j, err := jobs.Claim(ctx)
+		require.NoError(t, err)
+		followups, err := queue.Run(agent, nil)(ctx, &j)
+		require.NoError(t, jobs.End(ctx, j, err, followups...))
+		j, err = jobs.Get(ctx, j.ID)
+		require.NoError(t, err)
+		require.Equal(t, want, j.State, j.Summary)
+		away = false
+		require.NoError(t, again(ctx, jobs))
+	}
 }
 
 // A service that is stopped does not wait for runs that wait for an outage.
