@@ -12,17 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxDocument is the bound of a document in bytes.
-const MaxDocument = 1 << 20
-
 // Node is a part of a document with its Line, for fields whose reader checks more than the type.
 type Node = yaml.Node
 
 // Decode reads the one document of data into v. An empty document is io.EOF.
 func Decode(data []byte, v any) (err error) {
-	if len(data) > MaxDocument {
-		return fmt.Errorf("yaml: %d bytes are over the limit of %d", len(data), MaxDocument)
-	}
 	defer func() {
 		if r := recover(); r != nil { // the parser is known to panic on strange input
 			err = fmt.Errorf("yaml: cannot be read: %v", r)
