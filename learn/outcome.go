@@ -162,8 +162,8 @@ func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given) error {
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
-// verdict counts, and takes back what the former gave. A delivery that was wrong stops its plan: it fires
-// again after two later deliveries.
+// verdict counts, and takes back what the former gave. A delivery that was wrong, also one that only a person
+// had called right, stops its plan: it fires again after two later deliveries.
 func (l *Layer) Judge(
 	ctx context.Context, scope memory.Scope, id string, v Verdict, why string,
 ) (learned Learned, err error) {

@@ -14,7 +14,7 @@ const MaxID = 256
 // The empty scope is the tenant "_". A scope contains those that continue it by a segment: "acme" contains
 // "acme/anna", and "acme/an" does not. What belongs to a scope lies in its tenant's part of the store
 // ([Scope.TenantPrefix]) under the keys "s/SCOPE//KIND/ID". No segment is empty, so nothing needs to be
-// escaped, and a scope with all below it is one range of keys.
+// escaped, and a scope with all below it is one range of keys. The segment "_cases" is package learn's.
 type Scope string
 
 // Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control
