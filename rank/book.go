@@ -139,7 +139,10 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 // next returns the record that an earlier step of the commit has staged, or else the current one; a copy to be
 // changed; and the condition on which that is written.
 func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
-	value, again := batch.Staged(p.first)
+	value, again := []byte(nil), false
+	if len(p.staged) > 0 { // else what others stage there has this step run in the next commit
+		value, again = batch.Staged(p.first)
+	}
 	is := func(r *record) bool { return len(value) > 0 && &r.value[0] == &value[0] }
 	if i := slices.IndexFunc(p.staged, is); i >= 0 {
 		was = p.staged[i]
@@ -157,7 +160,7 @@ func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, er
 func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) error {
 	piece := func(v []byte, n int) []byte { return v[min(n*pieceBytes, len(v)):min((n+1)*pieceBytes, len(v))] }
 	err := batch.Put(p.first, piece(value, 0), c)
-	for n := 1; n*pieceBytes < max(len(was), len(value)) && err == nil; n++ {
+	for n := 1; n*pieceBytes < len(value) && err == nil; n++ {
 		if bytes.Equal(piece(was, n), piece(value, n)) {
 			continue
 		}
@@ -165,7 +168,7 @@ func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) err
 		if len(p.staged) > 1 {            // earlier steps of the commit may have put it, and it is in was
 			batch.Staged(key)
 		}
-		err = batch.Put(key, piece(value, n), store.Any) // empty, where the record was longer
+		err = batch.Put(key, piece(value, n), store.Any)
 	}
 	return err
 }
@@ -248,14 +251,10 @@ func (sc *scope) pair(name, candidate string) (*skill, *pair) {
 }
 
 // nobody is a candidate that was never tried.
-var nothing = newRecord()
 var nobody = &pair{rec: nothing, sum: new(summary)}
 
 func (sk *skill) known(candidate string) *pair {
-	if p := sk.pairs[candidate]; p != nil {
-		return p
-	}
-	return nobody
+	return cmp.Or(sk.pairs[candidate], nobody)
 }
 
 // summary sums up the ring of a candidate, and keeps that until it changes.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -571,6 +572,53 @@ func TestStepsOfACommitThatFail(t *testing.T) {
 	steps.Wait()
 	for _, b := range []*rank.Book{b, open(t, st, nil, 0)} {
 		require.Equal(t, []int{200, 266}, []int{b.Stats("a", "s").Attempts, b.Day("a", "s", start).Attempts})
+	}
+}
+
+// A record that was damaged begins anew, once: what is learned since is there when the store is opened again.
+func TestDamagedRecordBeginsAnewOnce(t *testing.T) {
+	st := store.NewMem()
+	sample := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, At: start}
+	b := open(t, st, nil, 0)
+	for i := range 100 {
+		sample.Run = fmt.Sprint(i)
+		require.NoError(t, b.Observe(ctx, sample))
+	}
+	_, err := st.Commit(ctx, store.Op{Key: store.Scope("").Key("rank", "s/a/12"), Value: []byte("x")})
+	require.NoError(t, err)
+	b = open(t, st, nil, 0)
+	require.Zero(t, b.Stats("a", "s").Attempts)
+	sample.Run = "after"
+	require.NoError(t, b.Observe(ctx, sample))
+	require.Equal(t, 1, b.Stats("a", "s").Attempts)
+	require.Equal(t, 1, open(t, st, nil, 0).Stats("a", "s").Attempts)
+}
+
+// A sample in the commit of an erasure, in whichever order, is taken in after it.
+func TestErasedInTheSameCommit(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			g := store.NewGroup(store.NewMem())
+			b, err := rank.Open(ctx, g, nil, 0, nil)
+			require.NoError(t, err)
+			sample := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, At: start}
+			require.NoError(t, b.Observe(ctx, sample))
+			steps := []func(*store.Batch) error{
+				func(batch *store.Batch) error { return batch.Delete(store.Scope("").Key("rank", "s/a/10"), store.Any) },
+				func(batch *store.Batch) error { return b.Stage(ctx, batch, sample) },
+			}
+			wait, done := make(chan struct{}), make(chan error, 3)
+			go func() { done <- g.Update(ctx, func(*store.Batch) error { <-wait; return nil }) }()
+			synctest.Wait()
+			for i := range steps {
+				go func() { done <- g.Update(ctx, steps[i^first]) }()
+				synctest.Wait()
+			}
+			close(wait)
+			for range 3 {
+				require.NoError(t, <-done)
+			}
+		})
 	}
 }
 

@@ -329,10 +329,8 @@ func (t *tally) add(o tally, by int32) {
 const hourMillis = int64(time.Hour / time.Millisecond)
 const dayMillis = 24 * hourMillis
 
-// newRecord returns an empty record.
-func newRecord() *record {
-	return &record{head{Rating: firstRating}, make([]byte, codec.Prefix+headBytes)}
-}
+// nothing is the record of a candidate that was never tried.
+var nothing = &record{head{Rating: firstRating}, make([]byte, codec.Prefix+headBytes)}
 
 // spare has records that another has replaced.
 var spare = sync.Pool{New: func() any { return new(record) }}
@@ -353,6 +351,9 @@ func (r *record) seal() []byte {
 
 // decode reads what seal wrote, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
+	if len(value) > codec.Prefix { // behind it may be pieces of a longer one
+		value = value[:min(len(value), codec.Prefix+int(binary.BigEndian.Uint32(value[2:])))]
+	}
 	err, damaged := codec.Sealed(value), fmt.Errorf("rank: a record: %w", store.ErrDamaged)
 	if err != nil || len(value) < codec.Prefix+headBytes {
 		return nothing, cmp.Or(err, damaged)

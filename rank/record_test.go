@@ -13,7 +13,7 @@ import (
 
 // filled returns a record with n samples, an hour apart, and the kinds of case that they are of.
 func filled(n int) *record {
-	r, sk, usd := newRecord(), &skill{pairs: map[string]*pair{}}, .01
+	r, sk, usd := nothing.clone(), &skill{pairs: map[string]*pair{}}, .01
 	for i := range n {
 		s := &Sample{Outcome: outcomes[1+i%(len(outcomes)-1)], Task: Task{Key: string(rune('a' + i%90))}, At: time.Unix(int64(i)*3600, 0), Class: "c", Usage: Usage{CostUSD: &usd}}
 		if i%3 == 0 {
@@ -43,7 +43,7 @@ func TestRecordIsBounded(t *testing.T) {
 
 // A later verdict on a sample that was forgotten neither counts nor takes from those since.
 func TestForgottenSampleIsCorrected(t *testing.T) {
-	r, sk := newRecord(), &skill{pairs: map[string]*pair{}}
+	r, sk := nothing.clone(), &skill{pairs: map[string]*pair{}}
 	see := func(run string, o Outcome) {
 		_, err := r.observe(sk, &Sample{Run: run, Outcome: o, Task: Task{Key: "k"}, At: time.Unix(0, 0)})
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestForgottenSampleIsCorrected(t *testing.T) {
 
 // Who scatters more than the others of a skill, which have most of its samples, has not changed.
 func TestScatterIsNoChange(t *testing.T) {
-	a, b, sk := newRecord(), newRecord(), &skill{pairs: map[string]*pair{}}
+	a, b, sk := nothing.clone(), nothing.clone(), &skill{pairs: map[string]*pair{}}
 	sk.sorted = []*pair{{candidate: "a", rec: a}, {candidate: "b", rec: b}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	see := func(r *record, chance float64) {
