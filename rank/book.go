@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"math"
 	"net/url"
@@ -56,6 +57,7 @@ type skill struct {
 
 // pair is the record of a candidate for a skill.
 type pair struct {
+	skill     *skill
 	candidate string
 	key       string // what those of its pieces begin with
 	first     string // that of the first piece
@@ -80,11 +82,8 @@ func Open(
 	b := &book{group: g, now: call.Clock(now), seed: seed, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
 	b.scopes, b.pacers = map[store.Scope]*scope{}, map[string]account{}
 	g.Follow("s/", b.apply)
-	for e, err := range codec.Scan(ctx, g.Store(), kindName, pacerName) {
-		if err != nil {
-			return nil, fmt.Errorf("rank: %w", err)
-		}
-		b.apply(e)
+	if err := b.load(codec.Scan(ctx, g.Store(), kindName, pacerName)); err != nil {
+		return nil, fmt.Errorf("rank: %w", err)
 	}
 	return (&Book{book: b}).In(""), nil
 }
@@ -117,11 +116,11 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 		s.At = now
 	}
 	b.mu.Lock()
-	sk, p := b.scope.pair(s.Skill, s.Candidate)
+	p := b.scope.pair(s.Skill, s.Candidate)
 	was, rec, cond, err := p.next(batch)
 	added := false
 	if err == nil {
-		added, err = rec.observe(sk, &s)
+		added, err = rec.observe(p.skill, &s)
 	}
 	b.mu.Unlock()
 	if err == nil && added && b.pacer != nil {
@@ -131,13 +130,13 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 		err = p.put(batch, was.value, rec.seal(), cond)
 	}
 	if err == nil {
-		batch.After(func(rev store.Revision) { b.publish(sk, p, rev, rec) })
+		batch.After(func(rev store.Revision) { b.publish(p, rev, rec) })
 	}
 	return err
 }
 
-// next returns the record that an earlier step of the commit has staged, or else the current one; a copy to be
-// changed; and the condition on which that is written.
+// next returns the record that an earlier step of the commit has staged, or else the current one; a copy to
+// be changed; and the condition on which that is written.
 func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
 	value, again := []byte(nil), false
 	if len(p.staged) > 0 { // else what others stage there has this step run in the next commit
@@ -235,19 +234,19 @@ func (sc *scope) skill(name string) *skill {
 }
 
 // pair returns the record of a candidate for a skill, and makes room for it if need be.
-func (sc *scope) pair(name, candidate string) (*skill, *pair) {
+func (sc *scope) pair(name, candidate string) *pair {
 	sk := sc.skill(name)
 	p := sk.pairs[candidate]
 	if p == nil {
 		id := url.PathEscape(name) + "/" + url.PathEscape(candidate)
 		key := sc.name.Key(kindName, id) + "/"
-		p = &pair{candidate: candidate, key: key, first: key + "10", rec: nothing}
+		p = &pair{skill: sk, candidate: candidate, key: key, first: key + "10", rec: nothing}
 		sk.pairs[candidate] = p
 		byName := func(q *pair, c string) int { return strings.Compare(q.candidate, c) }
 		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, byName)
 		sk.sorted = slices.Insert(sk.sorted, at, p)
 	}
-	return sk, p
+	return p
 }
 
 // nobody is a candidate that was never tried.
@@ -267,48 +266,68 @@ func (sk *skill) summary(candidate string) *summary {
 }
 
 // publish makes a record the current one. Revision 0: it is not in the store.
-func (b *book) publish(sk *skill, p *pair, rev store.Revision, rec *record) {
+func (b *book) publish(p *pair, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p.rec != nothing {
 		spare.Put(p.rec)
 	}
-	p.rev, p.rec, p.staged, p.sum, sk.fresh = rev, rec, nil, nil, false
+	p.rev, p.rec, p.staged, p.sum, p.skill.fresh = rev, rec, nil, nil, false
 }
 
-// apply takes in an entry as it stands in the store: at Open, after a conflict, from another process. Of a
-// record all pieces are read where the first has changed, which each sample writes: so they are of one state.
+// apply takes in what another process has written, or what a conflict was about. Each sample writes the first
+// piece of a record, so where that has changed all are read at once, and are of one state.
 func (b *book) apply(e store.Entry) {
-	s, kind, id, ok := store.ParseKey(e.Key)
-	if ok && kind == pacerName {
+	switch p := b.named(e.Key); {
+	case p == nil:
 		b.applyAccount(e)
+	case e.Deleted:
+		b.publish(p, 0, nothing)
+	case e.Rev != p.rev: // what cannot be read now is read after the conflict of a later sample
+		_ = b.load(b.group.Store().Scan(context.Background(), store.Range{Prefix: p.key}))
 	}
+}
+
+// named returns the record whose first piece has a key, nil if none has.
+func (b *book) named(key string) *pair {
+	s, kind, id, ok := store.ParseKey(key)
 	names := strings.Split(id, "/")
 	if !ok || kind != kindName || len(names) != 3 || names[2] != "10" {
-		return
+		return nil
 	}
 	skill, _ := url.PathUnescape(names[0]) // which pair has escaped
 	candidate, _ := url.PathUnescape(names[1])
 	b.mu.Lock()
-	sk, p := b.scope(s).pair(skill, candidate)
-	b.mu.Unlock()
-	if e.Rev == p.rev { // it is known
-		return
-	}
-	rec, rev, value := nothing, store.Revision(0), []byte(nil)
-	for x, unread := range b.group.Store().Scan(context.Background(), store.Range{Prefix: p.key}) {
-		if unread != nil { // a later sample meets a conflict, and then it is read
-			return
+	defer b.mu.Unlock()
+	return b.scope(s).pair(skill, candidate)
+}
+
+// load makes records and accounts the current ones. The pieces of a record follow one another.
+func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
+	var p *pair
+	var whole store.Entry // the first piece of p, and in its value the others
+	publish := func() {
+		rec, err := decode(whole.Value)
+		if p != nil && err != nil {
+			b.logger.Warn("rank: a record cannot be read and begins anew", "key", p.first, "error", err)
 		}
-		if value = append(value, x.Value...); x.Key == e.Key {
-			rev = x.Rev
-		}
-	}
-	if rev > 0 {
-		var err error
-		if rec, err = decode(value); err != nil {
-			b.logger.Warn("rank: a record cannot be read and begins anew", "key", e.Key, "error", err)
+		if p != nil {
+			b.publish(p, whole.Rev, rec)
 		}
 	}
-	b.publish(sk, p, rev, rec)
+	for e, err := range entries {
+		switch {
+		case err != nil:
+			return err
+		case p != nil && strings.HasPrefix(e.Key, p.key):
+			whole.Value = append(whole.Value, e.Value...)
+			continue
+		}
+		publish()
+		p, whole = b.named(e.Key), e
+		whole.Value = bytes.Clone(e.Value)
+		b.applyAccount(e)
+	}
+	publish()
+	return nil
 }

@@ -1,9 +1,11 @@
 package rank_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
@@ -537,10 +539,39 @@ func TestPieces(t *testing.T) {
 	require.Less(t, most, 4<<10)
 }
 
-// metered counts the bytes that commits write.
+// All records are read at once: over a network a read for each is a second for a thousand.
+func TestOpenReadsOnce(t *testing.T) {
+	st := &metered{Store: store.NewMem()}
+	b := bookAt(t, st, &start)
+	for i := range 90 {
+		s := rank.Sample{Candidate: fmt.Sprint(i % 3), Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, At: start}
+		require.NoError(t, b.In(store.Scope(fmt.Sprint(i%2))).Observe(ctx, s))
+	}
+	st.scans = 0
+	again := bookAt(t, st, &start)
+	require.Equal(t, 1, st.scans)
+	require.Equal(t, []int{15, 15}, []int{again.In("0").Stats("2", "s").Attempts, again.In("1").Stats("0", "s").Attempts})
+	st.fails = errors.New("away")
+	_, err := rank.Open(ctx, store.NewGroup(st), nil, 0, nil)
+	require.ErrorIs(t, err, st.fails)
+}
+
+// metered counts the bytes that commits write, and scans, which it fails by an error.
 type metered struct {
 	store.Store
-	bytes int
+	bytes, scans int
+	fails        error
+}
+
+func (m *metered) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	m.scans++
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range m.Store.Scan(ctx, r) {
+			if !yield(e, cmp.Or(err, m.fails)) {
+				return
+			}
+		}
+	}
 }
 
 func (m *metered) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {

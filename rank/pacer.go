@@ -17,7 +17,6 @@ type pacer struct {
 
 // account is the state of a pacer.
 type account struct {
-	rev   store.Revision
 	Saved float64 // multiples of the average price
 	Lean  float64 // logarithm of what a success may cost, in multiples of twice the average price
 }
@@ -83,29 +82,22 @@ func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample, was *r
 	}
 	a.Saved = min(mostSaved, a.Saved+1-usd/p.average)
 	a.Lean = min(mostLean, max(-mostLean, a.Lean+drift*a.Saved))
-	batch.After(func(rev store.Revision) {
+	batch.After(func(store.Revision) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		a.rev = rev
 		b.pacers[p.key] = a
 	})
 	return codec.Put(batch, p.key, &a, c)
 }
 
-// applyAccount takes an account in, unless a newer one is there.
+// applyAccount takes an account in; one that was deleted begins anew. What cannot be read is charge's error.
 func (b *book) applyAccount(e store.Entry) {
 	var a account
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if e.Deleted {
-		delete(b.pacers, e.Key)
+	_, kind, _, _ := store.ParseKey(e.Key)
+	if kind != pacerName || !e.Deleted && codec.Unmarshal(e.Value, &a) != nil {
 		return
 	}
-	if err := codec.Unmarshal(e.Value, &a); err != nil {
-		b.logger.Warn("rank: the account of a pacer cannot be read and begins anew", "key", e.Key, "error", err)
-		a = account{}
-	}
-	if a.rev = e.Rev; a.rev >= b.pacers[e.Key].rev {
-		b.pacers[e.Key] = a
-	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pacers[e.Key] = a
 }

@@ -75,9 +75,9 @@ const leastWeight = .02
 func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	now := b.now().UnixMilli()
 	fs, attempts := make([]contender, len(cs)), uint64(0)
-	var s span
+	var s summary
 	for i := range cs {
-		fs[i], s = contender{of: i, score: 1}, span{}
+		fs[i], s = contender{of: i, score: 1}, summary{}
 		for _, sk := range b.scope.skills {
 			r := sk.known(cs[i].Name).rec
 			attempts += uint64(r.Attempts)

@@ -126,7 +126,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		require.Equal(t, value, r.clone().seal())
 		summaryOf(r, nil).stats()
-		new(span).take(r, time.Now().UnixMilli()-dayMillis, time.Now().UnixMilli())
+		new(summary).take(r, time.Now().UnixMilli()-dayMillis, time.Now().UnixMilli())
 		c := r.clone()
 		if _, err := c.observe(&skill{pairs: map[string]*pair{}}, &Sample{Outcome: Delivered, At: time.Now()}); err == nil {
 			_, err := decode(c.seal())

@@ -79,7 +79,7 @@ func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sam
 	from := now.Add(-min(last, 24*time.Hour))
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var s span
+	var s summary
 	var recent []Sample
 	for name, sk := range b.scope.skills {
 		for _, p := range sk.sorted {
@@ -100,18 +100,13 @@ func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sam
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Run, b.Run),
 			cmp.Compare(a.Candidate, b.Candidate), cmp.Compare(a.Skill, b.Skill))
 	})
-	slices.Sort(s.walls)
 	h := s.stats()
-	h.P50, h.P95 = percentile(s.walls, .5), percentile(s.walls, .95)
+	if n := len(s.walls); n > 0 {
+		slices.Sort(s.walls)
+		h.P50, h.P95 = s.walls[n/2], s.walls[n*95/100]
+	}
 	h.Attempts = int(s.Delivered + s.Ill) // an outage is a failure
 	return h, recent
-}
-
-func percentile(walls []time.Duration, p float64) time.Duration {
-	if len(walls) == 0 {
-		return 0
-	}
-	return walls[min(int(float64(len(walls))*p), len(walls)-1)]
 }
 
 // summary is a tally of samples, and what they claimed.
@@ -120,6 +115,7 @@ type summary struct {
 	claims, goodClaims int   // of judged attempts, of those that delivered
 	claimed, good      int64 // the sums of these
 	high               int
+	walls              []time.Duration // of take
 }
 
 // summaryOf sums up the ring; only: samples with these outcomes, if any are given.
@@ -160,15 +156,9 @@ func (s *summary) stats() Stats {
 	return out
 }
 
-// span is what records come to over some hours.
-type span struct {
-	summary
-	walls []time.Duration
-}
-
 // take adds up what a record has from one moment to another, in Unix milliseconds and less than 25 hours:
 // samples that are in the ring one by one, and what hours have beyond these.
-func (s *span) take(r *record, from, to int64) {
+func (s *summary) take(r *record, from, to int64) {
 	oldest := to
 	for i := range int(r.Rows[ringTable]) {
 		e := r.entry(i)
