@@ -413,11 +413,11 @@ func queries(c *Case, s *shape) []memory.Query {
 // recall adds what queries find, but for what is told already: by a former query, as a warning, in the Turns.
 func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) error {
 	c := &a.Case
+	turns := strings.Join(turnsOf(c), "\n→ ") // as package extract writes an episode
 	told := func(r *memory.Record) bool {
 		is := func(h memory.Hit) bool { return h.Record.ID == r.ID }
-		said := func(m reason.Message) bool { return strings.HasPrefix(r.Content, m.Text+"\n→ ") }
 		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
-			r.Thread == c.Session && slices.ContainsFunc(c.Turns, said)
+			r.Kind == memory.Episode && strings.Contains(turns, r.Content)
 	}
 	for _, q := range queries {
 		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.now(), c.Situation

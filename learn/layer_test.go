@@ -462,6 +462,16 @@ func TestTurnsAreToldOnce(t *testing.T) {
 	require.NotContains(t, told, "blue lamp")
 }
 
+// An episode that begins like a turn and was answered otherwise is told.
+func TestTurnOfOtherAnswer(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Scope: "acme/anna", Actor: "anna", Text: "Where is my order?"}
+	b.after(b.before(c), learn.Outcome{Answer: "It is at the depot in Graz."})
+	c.Turns = []reason.Message{{Role: reason.UserRole, Text: "Where is my order?"}, {Role: reason.ModelRole, Text: "Which one?"}}
+	c.Text = "The order from last week, where was it?"
+	require.Contains(t, b.before(c).Prompt(), "depot in Graz")
+}
+
 // A delivery that nobody could judge counts once somebody has.
 func TestProvisional(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
