@@ -192,6 +192,7 @@ func (g *goal) compile() (wrong []string) {
 	flaw(!slices.Contains(kinds, g.Type), "type is one of %s, not %.64q", strings.Join(kinds, ", "), g.Type)
 	delete(uses, g.Type)
 	flaw(slices.ContainsFunc(kinds, written), "it is a %s, and has fields of another type", g.Type)
+	flaw(g.Type == "distribution" && len(g.Distribution) == 0, "a distribution without a share is always met")
 	finite := func(f *float64) bool { return f == nil || !math.IsNaN(*f) && !math.IsInf(*f, 0) }
 	flaw(!finite(g.Min) || !finite(g.Max), "a bound is no finite number")
 	flaw(g.Min != nil && g.Max != nil && *g.Min > *g.Max, "min is above max")
