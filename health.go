@@ -24,7 +24,7 @@ type Health struct {
 	since              time.Time
 	delivered, blocked int
 	failed             string // lines of the blocked ones, newest first, at most maxShown
-	open               string // lines of those that wait, ask or were left, by their IDs, at most maxShown and one more
+	open               string // lines of those that wait, ask or were left, at most maxShown and one more
 
 	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
 	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what

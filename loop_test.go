@@ -267,9 +267,7 @@ func (r *answering) Answer(context.Context, *reason.Brief, []string) (string, *r
 	return answer, &reason.Usage{Calls: 1}, nil
 }
 
-// The reasoner answers what a worker asks, three times an attempt at most; what it does not know a person is
-// asked. The worker is told how to work by the AGENT.md of its skill.
-// A deploy takes the reasoner away, and the worker: the run says who is missing, and goes on when he is back.
+// A deploy takes the reasoner away, and the worker: the run says who is missing, and goes on when that worker is back.
 func TestDeployTakesPartsAway(t *testing.T) {
 	pay := &arctest.Worker{Turns: []arctest.Turn{{Text: "paid"}}}
 	st := store.NewMem()
@@ -296,6 +294,8 @@ func TestDeployTakesPartsAway(t *testing.T) {
 	require.Contains(t, r.Text, `worker "gone"`)
 }
 
+// The reasoner answers what a worker asks, three times an attempt at most; what it does not know a person is
+// asked. The worker is told how to work by the AGENT.md of its skill.
 func TestReasonerAnswers(t *testing.T) {
 	for _, c := range []struct {
 		answers, want []string // what the reasoner says, and what the worker has got when a person is asked

@@ -672,7 +672,6 @@ func TestStep(t *testing.T) {
 	require.Equal(t, 6, calls)
 }
 
-// Of irreversible calls at the same time, equal ones are one, and others are asked for what they are.
 // A call for somebody who has gone, such as a goroutine that outlives its attempt, is no fault of the store.
 func TestStepOfAnEndedContext(t *testing.T) {
 	ctx, j := journal(t, store.NewMem())
@@ -689,6 +688,7 @@ func TestStepOfAnEndedContext(t *testing.T) {
 	require.NoError(t, j.Err())
 }
 
+// Of irreversible calls at the same time, equal ones are one, and others are asked for what they are.
 func TestCallsAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -15,7 +15,7 @@ type Mode int
 const (
 	Autonomous Mode = iota // it acts
 	Notify                 // a person is told by an event
-	Veto                   // a person may stop it: silence until the deadline agrees, also of who was not reached
+	Veto                   // a person may stop it: silence until the deadline agrees, of who was not reached, too
 	Gated                  // a person must agree
 	Compound               // two people must agree
 )

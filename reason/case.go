@@ -68,7 +68,7 @@ func (c *Case) Check() error {
 
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by
 // their names, and for the rest by the inputs of the case, whose paths are dotted. The error names a
-// parameter that nobody fills, an unknown name, and a value of another JSON type than the parameter had; and a
+// parameter that nobody fills, an unknown name, a value of another JSON type than the parameter had, and a
 // call that would name a secret by halves.
 func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	i := slices.IndexFunc(c.Suggestions, func(s Suggestion) bool { return s.Name == name })

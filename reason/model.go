@@ -128,7 +128,7 @@ type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
 func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
 
 // Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response,
-// one of more than 8 MiB, one that is not UTF-8. It alone calls a Model, with schemas of Tools as all take them.
+// one of more than 8 MiB, one that is not UTF-8. It alone calls a Model, with Tools as all take them.
 //
 // It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
 // ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line

@@ -243,16 +243,16 @@ func (a *attempt) affords() error {
 func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) error {
 	ends, errs := make([]made, len(calls)), make([]error, len(calls))
 	free := make(chan struct{}, together)
-	left := maxCalls - len(a.made)
 	var wg sync.WaitGroup
 	for i, c := range calls {
-		if i >= left {
-			ends[i] = made{PlanCall: reason.PlanCall{Name: c.Name}, Failed: true, Shown: "Error: no calls are left: answer now"}
+		if len(a.made)+i >= maxCalls {
+			ends[i].Name, ends[i].Failed, ends[i].Shown = c.Name, true, "Error: no calls are left: answer now"
 			continue
 		}
 		wg.Go(func() {
 			free <- struct{}{}
 			defer func() { <-free }()
+			errs[i] = errors.New("code of the host ended the goroutine of a call")
 			ends[i], errs[i] = a.callOne(ctx, fmt.Sprintf("call %d.%d", n, i+1), c)
 		})
 	}

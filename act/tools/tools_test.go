@@ -418,6 +418,16 @@ func TestToolEndsItsGoroutine(t *testing.T) {
 	a = try(t, store.NewMem(), tools.New(script(says("hello")), nil, quit), func(c *act.Call) { c.Fires = plan })
 	require.Equal(t, rank.Delivered, a.Outcome)
 	require.Empty(t, a.Plan.Calls)
+
+	look := tools.Func("look", "", func(context.Context, struct{}) (int, error) { return 1, nil })
+	look.Mode = act.Gated
+	w := act.Worker{Name: "w", Executor: tools.New(script(calls("look", `{}`)), nil, look), Gates: []act.Gate{act.NoGate}}
+	approver := func(context.Context, act.Approval) (act.Ruling, error) { runtime.Goexit(); return act.Ruling{}, nil }
+	r, err := act.NewRunner([]act.Worker{w}, approver, 0, nil)
+	require.NoError(t, err)
+	a = r.Run(t.Context(), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
+	require.Equal(t, rank.Failed, a.Outcome, "an Approver that does is no call that was made")
+	require.Contains(t, a.Complaint, "ended the goroutine")
 }
 
 func TestBounds(t *testing.T) {
@@ -596,7 +606,6 @@ func TestStream(t *testing.T) {
 	require.Equal(t, []string{"answer", "approval asked", "ruled", "tool", "answer"}, kept)
 }
 
-// An attempt of three answers and three calls, one of them irreversible, on a store in memory.
 // However a text is streamed, what its kept event has redacted is not told live either, if it is one word.
 func TestLiveText(t *testing.T) {
 	for text, secret := range map[string]string{
@@ -634,6 +643,7 @@ func TestLiveText(t *testing.T) {
 	}
 }
 
+// An attempt of three answers and three calls, one of them irreversible, on a store in memory.
 func BenchmarkAttempt(b *testing.B) {
 	s := &shop{state: "lost"}
 	m := script(calls("lookup", `{"order":"A-1"}`, "stock", `{}`), calls("refund", `{"order":"A-1","amount":5}`), says("done"))

@@ -45,7 +45,7 @@ type Agent struct {
 	client *a2aclient.Client
 }
 
-// Dial reads the card at a URL. The card's own URL and redirects get what client (nil: http.DefaultClient) adds.
+// Dial reads the card at a URL. The card's own URL and redirects get what client adds (nil: the default one).
 func Dial(ctx context.Context, address string, client *http.Client) (*Agent, error) {
 	client = cmp.Or(client, http.DefaultClient)
 	card, err := agentcard.NewResolver(client).Resolve(ctx, address)

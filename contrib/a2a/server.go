@@ -75,8 +75,8 @@ type server struct {
 	last  *lru.Cache[string, []byte] // as JSON
 }
 
-// Before names the task that a message begins, and its context where the client has not. Another task is to be
-// the caller's: of one that is under way the SDK does not ask whose it is.
+// Before names the task that a message begins, and its context where the client has not. Another task has to
+// be the caller's: of one that is under way the SDK does not ask whose it is.
 func (s *server) Before(
 	ctx context.Context, _ *a2asrv.CallContext, r *a2asrv.Request,
 ) (context.Context, error) {

@@ -201,7 +201,6 @@ func TestErrorsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// An endpoint that cannot stream, such as a gateway, answers with the one object all the same. It is paid for.
 // Inputs that are no object were refused by the tool; the API refuses the whole request for them.
 func TestInputsThatAreNoObject(t *testing.T) {
 	var sent struct {
@@ -229,6 +228,7 @@ func TestInputsThatAreNoObject(t *testing.T) {
 		m{"arguments": ""}, m{"a": 1.}}, got)
 }
 
+// An endpoint that cannot stream, such as a gateway, answers with the one object all the same. It is paid for.
 func TestNoStream(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"},`+

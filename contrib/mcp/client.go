@@ -84,8 +84,8 @@ const (
 	oldest                  = "2025-11-25" // the last version with a handshake, which old servers answer
 )
 
-// Command returns a Client of a program: cmd returns the command anew each time that it is started. It has the
-// environment of cmd, by default the whole one of this process; its standard error is discarded unless cmd says
+// Command returns a Client of a program: cmd returns the command anew each time that it is started. It has
+// the environment of cmd, by default that of this process; its standard error is discarded unless cmd says
 // otherwise. Its children, and all where the host is killed, end by themselves or by cmd's SysProcAttr.
 func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 	return newClient(o, func(c *Client) sdk.Transport { return &program{cmd: cmd(), logger: c.o.Logger} })

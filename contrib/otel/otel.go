@@ -76,8 +76,8 @@ func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	// An instrument beside an error is one that does nothing.
 	count, _ := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
-	const worker = "arc.worker"
-	names := map[string]string{"attempt": worker, "failed": worker, "delivered": worker, "tool": "gen_ai.tool.name"}
+	const worker, tool = "arc.worker", "gen_ai.tool.name"
+	names := map[string]string{"attempt": worker, "failed": worker, "delivered": worker, "tool": tool}
 	return func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live {
 			return
