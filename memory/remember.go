@@ -322,11 +322,9 @@ func union[T comparable](a, b []T) []T {
 // update commits what f stages, or leaves that to the owner of the batch. F may run several times.
 func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 	err := s.scope.Check()
-	switch {
-	case err != nil:
-	case s.batch != nil:
+	if err == nil && s.batch != nil {
 		err = f(s.batch)
-	default:
+	} else if err == nil {
 		err = s.b.g.Update(ctx, f)
 	}
 	if err != nil {

@@ -449,3 +449,23 @@ func TestSlotThatComesBackOften(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "shut", hits[0].Content)
 }
+
+// Upkeep reads and writes what it changes, and nothing of the rest.
+func TestUpkeepReadsWhatItChanges(t *testing.T) {
+	st, now := &counted{Store: store.NewMem()}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	b, err := memory.Open(t.Context(), st, &memory.Options{Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	sp := b.In("acme/anna")
+	for i := range 20 {
+		_, err := sp.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("word", i, " is one of its own")})
+		require.NoError(t, err)
+	}
+	_, err = sp.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "nobody vouches for it", Source: memory.Source{Origin: memory.User}})
+	require.NoError(t, err)
+	st.reads, now = 0, now.Add(200*24*time.Hour)
+	archived, err := sp.Decay(t.Context())
+	require.NoError(t, err)
+	_, near, err := sp.Consolidate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 0, 1}, []int{archived, len(near), st.reads})
+}

@@ -22,14 +22,14 @@ const idle = 180 * 24 * time.Hour
 // the time. What is trusted is never archived for being idle.
 func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
-	old := func(r *record) bool {
-		last := max(r.said(), r.Created)
-		return !r.Trusted && !r.Archived && r.more().Counts[helped] == 0 && now-last >= idle.Microseconds()
+	stays := func(r *record) bool {
+		young := now-max(r.said(), r.Created) < idle.Microseconds()
+		return young || r.Trusted || r.Archived || r.more().Counts[helped] > 0
 	}
-	for _, r := range s.table().snapshot() {
+	for _, r := range slices.DeleteFunc(s.table().snapshot(), stays) {
 		is := false
 		err := s.change(ctx, r.id, func(r *record) (bool, error) {
-			is = old(r)
+			is = !stays(r)
 			r.Archived = r.Archived || is
 			return is, nil
 		})
@@ -77,11 +77,13 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 				return merged, near, err
 			}
 		}
-		err = s.change(ctx, r.id, func(r *record) (bool, error) {
-			m, n := r.own(), len(r.more().Links)
-			m.Links = union(m.Links, links)
-			return len(m.Links) > n, nil
-		})
+		if len(links) > 0 {
+			err = s.change(ctx, r.id, func(r *record) (bool, error) {
+				m, n := r.own(), len(r.more().Links)
+				m.Links = union(m.Links, links)
+				return len(m.Links) > n, nil
+			})
+		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return merged, near, err
 		}
