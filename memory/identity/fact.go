@@ -90,6 +90,8 @@ func (f *fact) check() error {
 		return fmt.Errorf(why, f.ID, f.Category, f.Maturity)
 	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
 		return fmt.Errorf("identity: fact %s lacks a time, or was validated %d times", f.ID, f.ValidationCount)
+	case f.UpdatedAt.Year() >= 9999: // a change is later, and no year after it can be written
+		return fmt.Errorf("identity: fact %s is of the year %d", f.ID, f.UpdatedAt.Year())
 	}
 	return nil
 }

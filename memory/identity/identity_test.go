@@ -382,6 +382,8 @@ func TestHostileDocuments(t *testing.T) {
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
 	_, _, err := x.Import(t.Context(), doc(`"facts":[],"deep":`+deep))
 	require.Error(t, err)
+	_, _, err = x.Import(t.Context(), doc(`"facts":[`+fact("for ever", "9999-12-31T23:59:59.9999Z")+`]`))
+	require.ErrorContains(t, err, "of the year 9999") // a later time could not be read again
 	taken, kept, err := x.Import(t.Context(), doc(`"facts":[`+fact("new", "2026-01-02T00:00:00Z")+","+fact("old", "2026-01-01T00:00:00Z")+`]`))
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 1}, []int{taken, kept})
