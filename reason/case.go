@@ -96,7 +96,7 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	}
 	// The calls are filled as JSON text, in one pass, so that no value is looked into for another parameter: a
 	// string that is {name} and nothing else becomes the value in its own type, {name} in a longer one its text.
-	var swap []string
+	var swap, apart []string // apart: no two values stand together
 	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
 		v, ok := values[p]
 		whole, err := schema.Marshal(v)
@@ -104,7 +104,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "value"), p)
 		}
 		at, _ := schema.Marshal("{" + p + "}")
-		swap = append([]string{string(at), string(whole)}, append(swap, inside(at), inside(whole))...)
+		swap = append(swap, string(at), string(whole), inside(at), inside(whole))
+		apart = append(apart, string(at), string(whole), inside(at), "\x00"+inside(whole)+"\x00")
 	}
 	fill, out := strings.NewReplacer(swap...), &Plan{Calls: slices.Clone(s.Calls)}
 	for i, call := range out.Calls {
@@ -115,8 +116,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if err == nil {
 			out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(raw))))
 		}
-		named := func(texts ...string) int { return len(secretName.FindAllString(strings.Join(texts, "\n"), -1)) }
-		if named(string(out.Calls[i].Inputs)) > named(string(raw), string(inputs), string(c.Inputs)) {
+		named := func(in string) int { return len(secretName.FindAllString(in, -1)) }
+		if named(fill.Replace(string(raw))) > named(strings.NewReplacer(apart...).Replace(string(raw))) {
 			err = cmp.Or(err, errors.New("several parameters together name a secret"))
 		}
 		if err != nil {

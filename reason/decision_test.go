@@ -171,3 +171,26 @@ func TestLoadSkills(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// A value that is a secret's placeholder may stand twice in a call; what two values have halves of must not,
+// whatever else the case names.
+func TestUseOfSecrets(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"from":"{a}","to":"to {a}"}`: `{"from":"[secret KEY]","to":"to [secret KEY]"}`,
+		`{"as":"[secret B] {a}"}`:      `{"as":"[secret B] [secret KEY]"}`,
+		`{"as":"{b}{c}"}`:              "",
+		`{"as":"{a} {b}{c}"}`:          "",
+		`{"as":"{b}KEY]"}`:             "",
+	} {
+		c := reason.Case{Inputs: json.RawMessage(`{"a":"[secret KEY]","b":"[secret ","c":"KEY]"}`)}
+		c.Suggestions = []reason.Suggestion{{Name: "plan 1", Parameters: map[string]string{"a": "", "b": "", "c": ""},
+			Plan: reason.Plan{Calls: []reason.PlanCall{{Name: "pay", Inputs: json.RawMessage(text)}}}}}
+		p, err := c.Use("plan 1", nil)
+		if want == "" {
+			require.ErrorContains(t, err, "together name a secret", text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.JSONEq(t, want, string(p.Calls[0].Inputs))
+	}
+}
