@@ -360,7 +360,7 @@ func TestNamesOfCalls(t *testing.T) {
 	long := strings.Repeat("x", 70)
 	for said, want := range map[string]string{
 		"pay": "pay", "other": "other", "my.tool": "my.tool", "functions.pay": "unknown_functions_pay",
-		"": "", "a b": "unknown_a_b", "é": "unknown__", long: "unknown_" + long[:50],
+		"": "unknown_", "a b": "unknown_a_b", "é": "unknown__", long: "unknown_" + long[:50],
 	} {
 		m := reasontest.NewScript(reasontest.Call(said, `{}`))
 		resp, err := reason.Generate(t.Context(), m, &reason.Request{Tools: []reason.Tool{{Name: "pay"}, {Name: "my.tool"}}})

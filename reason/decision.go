@@ -121,10 +121,7 @@ func (d *Decision) Choose() *Decision {
 	if len(d.Alternatives) == 0 {
 		return d
 	}
-	var names []string
-	for _, a := range d.Alternatives {
-		names = append(names, a.Approach)
-	}
+	names := each(d.Alternatives, func(a Decision) string { return a.Approach })
 	out := new(*d)
 	impasse, of := prefer(names, d.Preferences)
 	if impasse != nil {

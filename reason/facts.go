@@ -33,8 +33,7 @@ const maxAsked = 8 << 10
 // asked once more. The known facts that it is shown are the 12 nearest to the last 8 KiB of the conversation.
 // The IDs are those of what was said, and of what was confirmed. No run has asked, so no Usage or Budget of
 // one has what m takes: an m that counts tells it.
-func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d memory.Draft) (
-	ids []memory.ID, err error) {
+func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d memory.Draft) ([]memory.ID, error) {
 	d.Kind, d.Source.Origin = memory.Fact, memory.Model
 	said := func(t Message) string { return t.Role + ": " + fence.Line(t.Text) }
 	text := strings.Join(each(turns, said), "\n")
@@ -87,9 +86,6 @@ func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d 
 			drafts = append(drafts, again)
 		}
 	}
-	receipts, err := space.RememberAll(ctx, drafts)
-	for _, r := range receipts {
-		ids = append(ids, r.ID)
-	}
-	return ids, err
+	kept, err := space.RememberAll(ctx, drafts)
+	return each(kept, func(r memory.Record) memory.ID { return r.ID }), err
 }

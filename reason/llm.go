@@ -189,14 +189,12 @@ const formOfTasks = `{"type":["array","null"],"items":{"type":"object","addition
 // decisionSchema is the form of an answer to b. It lists the workers, skills and suggestions that there are:
 // a model that its provider holds to a schema has no way to name another.
 func decisionSchema(b *Brief) json.RawMessage {
-	var skills, workers, uses []string
+	var skills, workers []string
 	for _, w := range b.Workers {
 		workers = append(workers, w.Name)
 		skills = append(skills, w.Skills...)
 	}
-	for _, s := range b.Suggestions {
-		uses = append(uses, s.Name)
-	}
+	uses := each(b.Suggestions, func(s Suggestion) string { return s.Name })
 	const text = `{"type":["string","null"]}`
 	oneOf := func(names []string) string {
 		enum := []any{nil}

@@ -148,10 +148,15 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	told, held := new(thoughts), ""
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
-			piece = held + told.feed(piece)
-			n := max(begins.FindStringIndex(piece)[0], len(piece)-4<<10)
-			if held = piece[n:]; n > 0 {
-				r.OnText(piece[:n])
+			was := len(held)
+			held += told.feed(piece)
+			n := len(held) - 4<<10
+			if gap.MatchString(held[max(0, was-1):]) { // else the last word goes on
+				n = max(n, begins.FindStringIndex(held)[0])
+			}
+			if n > 0 {
+				r.OnText(held[:n])
+				held = held[n:]
 			}
 		}
 	}
@@ -205,10 +210,10 @@ func shaped(t Tool) Tool {
 	return t
 }
 
-// begins matches the end of a text that may be the beginning of a secret: a word, which a sign may follow, with
-// what names it before that: by a sign, as "key = x", or by a word, as "--token x" or "the password is x".
-var begins = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
-	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*)*[!-~]*\s*$`)
+// begins matches the end of a text that may be the beginning of a secret: a word, and up to four before it that
+// name it, by a sign, as "key = x", or as "the password is x". gap matches what ends a word.
+var begins, gap = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
+	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*$`), regexp.MustCompile(`[^!-~]`)
 
 // unthink takes the thoughts off the front of an answer's Text.
 func (r *Response) unthink(structured bool) error {
@@ -282,8 +287,8 @@ func callable(calls []ToolCall, tools []Tool) []ToolCall {
 			c.Inputs, _ = schema.Marshal(string(c.Inputs)) // a string always can be
 		}
 		named := func(t Tool) bool { return t.Name == c.Name }
-		if !slices.ContainsFunc(tools, named) && (odd.MatchString(c.Name) || len(c.Name) > 64) {
-			c.Name = "unknown_" + odd.ReplaceAllString(c.Name[:min(len(c.Name), 50)], "_") // providers take that back
+		if n := len(c.Name); !slices.ContainsFunc(tools, named) && (odd.MatchString(c.Name) || n == 0 || n > 64) {
+			c.Name = "unknown_" + odd.ReplaceAllString(c.Name[:min(n, 50)], "_") // providers take that back
 		}
 	}
 	return calls

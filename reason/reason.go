@@ -68,7 +68,7 @@ type Suggestion struct {
 	Delivered  int               // how often it delivered
 }
 
-// Warning says what failed at an action before, and what passed instead.
+// Warning says what failed at an action before, and what passed afterwards.
 type Warning struct {
 	Skill, Complaint string // at what, "": not known; and why it was refused
 	Instead          string // "" while the complaint is open

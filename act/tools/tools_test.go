@@ -40,7 +40,7 @@ func script(answers ...*reason.Response) *model {
 	return &model{answer: func(_ int, r *reason.Request) (*reason.Response, error) {
 		n := 0
 		for _, m := range r.Messages {
-			if m.Role == reason.ModelRole && !(len(m.Calls) == 1 && m.Calls[0].Name == "") { // a call of nothing is no answer
+			if m.Role == reason.ModelRole && !(len(m.Calls) == 1 && m.Calls[0].Name == "unknown_") { // a call of nothing is no answer
 				n++
 			}
 		}
@@ -617,6 +617,7 @@ func TestLiveText(t *testing.T) {
 		"curl -H 'authorization:  bearer abcd1234efgh5678' http://x":      "abcd1234efgh5678",
 		"\"Authorization\": \"Basic dXNlcjpwYXNzd29yZDEyMw==\", and more": "dXNlcjpwYXNzd29yZDEyMw==",
 		"Set-Cookie: sessionid=38afes7a8; Path=/":                         "38afes7a8",
+		`{"a":1,"token":"abcd1234efgh5678","b":"u"}`:                      "abcd1234efgh5678",
 		"key =\n  'abcd1234efgh5678'\nother = 1":                          "abcd1234efgh5678",
 	} {
 		for size := range 12 {
