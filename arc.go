@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -174,6 +175,9 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	opts := &a.opts
 	if err := cmp.Or(opts.Scope.Check(), opts.Daily.check()); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
+	}
+	if !(opts.Worth >= 0 && opts.Worth <= math.MaxFloat64) {
+		return nil, fmt.Errorf("arc: Options.Worth is %v", opts.Worth)
 	}
 	opts.Sanitizer = cmp.Or(opts.Sanitizer, redact.New(nil))
 	opts.Now = call.Clock(opts.Now)

@@ -118,6 +118,10 @@ func TestWorth(t *testing.T) {
 	}
 	require.Greater(t, dear(0), 5)
 	require.Less(t, dear(.5), 2)
+	for _, none := range []float64{-1, math.NaN(), math.Inf(1)} {
+		_, err := arc.New(t.Context(), store.NewMem(), h, &arc.Options{Worth: none})
+		require.ErrorContains(t, err, "Worth")
+	}
 }
 
 func TestTranscripts(t *testing.T) {
