@@ -279,8 +279,7 @@ func (t *turn) itself() {
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	a := t.aim()
 	if t.agent.host.Reasoner == nil { // there was one when it asked or waited
-		t.itself()
-		return assignPhase, nil
+		return t.assess(ctx)
 	}
 	advice, err := t.recalled(ctx)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // tired delivers, with a reflection that is less sure each time.
@@ -70,6 +71,26 @@ func TestOnStuck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A deploy takes the reasoner away from a run that asks in the middle of a plan: the plan holds.
+func TestStuckWithoutReasoner(t *testing.T) {
+	var many []reason.Task
+	for n := range 12 {
+		many = append(many, task(fmt.Sprint("step ", n), ""))
+	}
+	st, w := store.NewMem(), &tired{}
+	host := arc.Host{Workers: []act.Worker{{Name: "ann", Executor: w, Gates: []act.Gate{act.NoGate}}}}
+	host.Reasoner = planned(&reason.Decision{Approach: "by hand", Tasks: many})
+	a, _ := agent(t, st, host, &arc.Options{OnStuck: "ask"})
+	require.Equal(t, arc.Asking, run(t, a, arc.Objective{ID: "7", Text: "clean up", Session: "s"}).Status)
+	require.NoError(t, a.Close())
+	host.Reasoner = nil
+	a, story := agent(t, st, host, &arc.Options{OnStuck: "ask"})
+	r, err := a.In("").Answer(t.Context(), "7", "go on")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
+	require.Equal(t, 12, w.n, *story)
 }
 
 func TestTrace(t *testing.T) {
