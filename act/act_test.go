@@ -220,7 +220,7 @@ func TestGateAsks(t *testing.T) {
 		ctx, j := journal(t, st) // as after a restart
 		a := r.Run(ctx, call(r, 1, `{}`))
 		require.Len(t, asks(a), 1)
-		require.Equal(t, []any{"try it", 1, ""}, []any{asks(a)[0].Name, a.Err.Usage.Calls, a.Complaint})
+		require.Equal(t, []any{"try it", 1, "", "act.GateFunc"}, []any{asks(a)[0].Name, a.Err.Usage.Calls, a.Complaint, a.Gate})
 		require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: asks(a)[0].ID, By: "anna", Allow: true}))
 	}
 	ctx, _ := journal(t, st)

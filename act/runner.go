@@ -176,7 +176,7 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 	switch {
 	case waits(err), outcomes[failed.Class] == rank.Away: // the result is judged when the attempt goes on
 		a = s.failed(ctx, fmt.Errorf("it could not be checked: %w", err))
-		a.Result, a.Err.Usage, took = result, took, nil
+		a.Result, a.Gate, a.Err.Usage, took = result, v.Gate, took, nil
 	case !a.Pass && ctx.Err() != nil:
 		a.Outcome = rank.Canceled
 	case err != nil:
