@@ -1397,3 +1397,26 @@ func TestEditedPlanStaysEdited(t *testing.T) {
 		}
 	}
 }
+
+// A plan that fires and is given back as it was has fired, also where a call has no inputs; what a case has none of
+// the Advice has none of.
+func TestNoInputs(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Scope: "acme/anna", Text: "Reboot it"}
+	for i := range 3 {
+		a := b.before(c)
+		require.Nil(t, a.Inputs)
+		require.Nil(t, a.Data)
+		require.Equal(t, i == 2, a.Fires != nil, a.Why)
+		plan := &reason.Plan{Calls: []reason.PlanCall{{Name: "reboot"}}}
+		if a.Fires != nil {
+			plan = a.Fires
+		}
+		learned, err := b.After(t.Context(), a, learn.Outcome{Verdict: learn.Delivered, Plan: plan})
+		require.NoError(t, err)
+		require.Equal(t, i > 0, learned.Ready)
+		k, err := b.Known(t.Context(), "acme/anna")
+		require.NoError(t, err)
+		require.Equal(t, i+1, k.Suggestions[0].Delivered)
+	}
+}

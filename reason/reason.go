@@ -49,7 +49,7 @@ type Task struct {
 // result of a tool; "" for a task.
 type PlanCall struct {
 	Name         string          `cbor:",omitzero"`
-	Inputs       json.RawMessage `cbor:",omitzero"`
+	Inputs       json.RawMessage `json:",omitempty"`
 	ResultDigest string          `cbor:",omitzero"`
 	Text         string          `cbor:",omitzero"` // the task's words, if all of them are bound to the case
 }
