@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -390,8 +391,8 @@ func TestFinalAnswer(t *testing.T) {
 // when the attempt goes on. Of an irreversible one nobody knows whether it was done.
 func TestToolEndsItsGoroutine(t *testing.T) {
 	away := &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
-	quits := 0
-	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { quits++; runtime.Goexit(); return 0, nil })
+	var quits atomic.Int32 // both are called at a time
+	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { quits.Add(1); runtime.Goexit(); return 0, nil })
 	pay := quit
 	pay.Name, pay.Irreversible = "pay", true
 	m := &model{answer: func(n int, _ *reason.Request) (*reason.Response, error) {
@@ -409,7 +410,7 @@ func TestToolEndsItsGoroutine(t *testing.T) {
 	x := tools.New(m, nil, quit, pay)
 	require.Equal(t, rank.Away, try(t, st, x, nil).Outcome)
 	a := try(t, st, x, nil)
-	require.Equal(t, 2, quits)
+	require.EqualValues(t, 2, quits.Load())
 	require.Contains(t, m.asked[2].Messages[2].Text, "the tool ended its goroutine")
 	require.Len(t, asks(a), 1)
 	require.Contains(t, strings.Join(asks(a)[0].Why, ""), "its end is not known")
