@@ -66,8 +66,8 @@ type Draft struct {
 
 	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,
 	// "CRON_TZ=Europe/Berlin 0 6 * * *"; "@daily" and its like are read, too, and "@every 90m": that long after
-	// it has ended. Times that passed while the job could not run are left out. In summer time a time that is
-	// left out comes later, and a repeated one twice; clocks set at midnight (Cairo, Havana) may miss one.
+	// it was added or has ended. Times that passed while the job could not run are left out. In summer time a
+	// time that is left out comes later, a repeated one twice; clocks set at midnight (Cairo) may miss one.
 	Cron string `cbor:"14,keyasint,omitempty"`
 
 	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
