@@ -105,8 +105,8 @@ func (v View) heed(ctx context.Context, id, key string) error {
 	}
 }
 
-// Answer answers what a run asks by then, and goes on with it. Who may be late, or click twice, looks first
-// whether Report.Text still has the questions that were shown.
+// Answer answers what a run asks at that moment, and goes on with it. A caller that may be late, or may answer
+// twice, first checks that Report.Text still has the questions that it has shown.
 func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Asking {

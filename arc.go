@@ -25,7 +25,7 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// Host has the parts that an Agent works with. All of them are called concurrently. Runs need Workers alone.
+// Host has the parts that an Agent works with. All of them are called concurrently. A run needs only Workers.
 // A panic is an error, and so is a tool that ends its goroutine, as t.FailNow does; other code that ends its
 // own leaves the run as of its last commit, for [View.Resume]. Clocks, and the Model method of a
 // memory.Embedder, must do neither.

@@ -62,8 +62,8 @@ const (
 )
 
 // Step calls f and keeps its result, as JSON, before it returns: under the run, the attempt, the worker,
-// tool, gate, Around or Step that it is made in, and name, of at most 256 bytes. Who asks for one that is
-// there, in a loop or after a crash, gets its result, and f is not called. An error of f is not kept.
+// tool, gate, Around or Step that it is made in, and name, of at most 256 bytes. A Step of a name that is
+// there, in a loop or after a crash, gets its result, and does not call f. An error of f is not kept.
 //
 // input is what f works on, at most 256 KiB as JSON; another one under the same name is [ErrChanged]. A
 // result of over 384 KiB is kept as done without its value: when asked for again it is [ErrNoValue]. The

@@ -28,7 +28,7 @@ type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }
 
-// GateFunc adapts a function to [Gate]. What it refuses is of the gate "act.GateFunc": see [Gate] for a name.
+// GateFunc adapts a function to [Gate]. Its name is "act.GateFunc"; a type with a String method has its own.
 type GateFunc func(ctx context.Context, c *Call, r *Result) (Verdict, error)
 
 func (f GateFunc) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error) {
