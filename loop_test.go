@@ -118,6 +118,15 @@ func TestWorth(t *testing.T) {
 	}
 	require.Greater(t, dear(0), 5)
 	require.Less(t, dear(.5), 2)
+	for i := range h.Workers { // nor who costs more than the task is worth, where attempts run short
+		h.Workers[i].Price, h.Workers[i].Executor = []float64{5, .001}[i], act.ExecutorFunc(
+			func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("no") })
+	}
+	h.Workers = append(h.Workers, h.Workers[1])
+	h.Workers[2].Name = "fair"
+	a, story := agent(t, nil, h, &arc.Options{Seed: 1, Worth: .5})
+	require.Equal(t, 4, run(t, a, arc.Objective{Text: "write"}).Attempts)
+	require.NotContains(t, *story, "attempt dear: write")
 	for _, none := range []float64{-1, math.NaN(), math.Inf(1)} {
 		_, err := arc.New(t.Context(), store.NewMem(), h, &arc.Options{Worth: none})
 		require.ErrorContains(t, err, "Worth")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -394,7 +395,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 }
 
 // assign chooses who makes the next attempt: the same worker with the complaint, then another one; where
-// attempts run short, one that has not tried.
+// attempts run short, one that has not tried and is worth its price.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
@@ -410,8 +411,9 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 		n, denied := a.failed(w.Name)
 		return denied || n > 1
 	})
-	tried := func(w *act.Worker) bool { n, _ := a.failed(w.Name); return n > 0 }
-	fresh := slices.DeleteFunc(slices.Clone(left), tried)
+	worth := cmp.Or(t.agent.opts.Worth, math.MaxFloat64)
+	passed := func(w *act.Worker) bool { n, _ := a.failed(w.Name); return n > 0 || w.Price > worth }
+	fresh := slices.DeleteFunc(slices.Clone(left), passed)
 	if n := len(a.Tries); n > 1 && len(fresh) > 0 && len(fresh) >= t.agent.opts.Attempts-n {
 		left = fresh // no attempt is left for a second try of anybody else
 	}
