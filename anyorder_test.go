@@ -81,7 +81,7 @@ func inAnyOrder(t *testing.T, places int) {
 				"think": w.think, "resume": w.resume, "answer": w.answer, "retry": w.retry, "judge": w.judge,
 				"decide": w.decide, "cancel": w.cancel, "delete": w.delete, "idle": w.idle, "reopen": w.reopen,
 				"remember": w.remember, "forget": w.forget, "maintain": w.maintain, "elsewhere": w.elsewhere,
-				"held up": w.heldUp, "learn of whom": w.learnOf, "erase": w.erase, "": w.check,
+				"held up": w.heldUp, "learn of whom": w.learnOf, "erase": w.erase, "lose": w.lose, "": w.check,
 			})
 		})
 		if strings.HasSuffix(fmt.Sprintf("%T", failed), ".invalidData") {
@@ -109,6 +109,7 @@ type badStore struct {
 	after   int  // of so many that do not
 	applied bool // they are made, and nobody hears of it
 	dead    atomic.Bool
+	floor   atomic.Uint64
 	left    int           // commits until all further ones are held up
 	held    chan struct{} // until it is closed; nil: none is
 }
@@ -150,10 +151,13 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 	return rev, err
 }
 
-// badShared is one that several processes have.
+// badShared is one that several processes have, and that has forgotten what was deleted up to a revision.
 type badShared struct{ *badStore }
 
 func (s badShared) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	if uint64(after) < s.floor.Load() {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+	}
 	return s.Store.(store.Changer).Changes(ctx, after)
 }
 
@@ -249,6 +253,19 @@ func (w *world) open() {
 func (w *world) close() {
 	for _, p := range append(w.others, w.place) {
 		_ = p.agent.Close()
+	}
+}
+
+// lose has the store forget what was deleted, also if a process has not heard of it.
+func (w *world) lose(t *rapid.T) {
+	if !w.shared {
+		t.Skip("there is nobody else")
+	}
+	for e, err := range w.mem.(store.Changer).Changes(context.Background(), store.Latest) {
+		require.NoError(t, err)
+		for _, p := range append(w.others, w.place) {
+			p.at.floor.Store(uint64(e.Rev))
+		}
 	}
 }
 

@@ -72,12 +72,7 @@ func (a *Agent) refreshed(ctx context.Context, scope memory.Scope) (*tenant, err
 	if err != nil {
 		return nil, err
 	}
-	if err = t.bank.Refresh(ctx); errors.Is(err, store.ErrNotFound) { // it is too far behind
-		if err = a.tenants.forget(t.name); err == nil {
-			return a.tenant(ctx, scope)
-		}
-	}
-	return t, err
+	return t, t.bank.Refresh(ctx)
 }
 
 // hold returns the tenant of a scope, which stays until release is called.
@@ -193,12 +188,10 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, 
 		if o.t == nil {
 			continue
 		}
-		if !changed[name] {
-			o.t.group.Skip(after, upTo)
-		} else if err := o.t.bank.Refresh(ctx); errors.Is(err, store.ErrNotFound) {
-			errs = append(errs, ts.forget(name))
+		if changed[name] {
+			errs = append(errs, o.t.bank.Refresh(ctx))
 		} else {
-			errs = append(errs, err)
+			o.t.group.Skip(after, upTo)
 		}
 	}
 	return errors.Join(errs...)
@@ -221,9 +214,6 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 	}
 	t := &tenant{name: scope.Tenant(), prefix: scope.TenantPrefix(), whole: store.NewGroup(a.store)}
 	t.group = t.whole.Sub(t.prefix)
-	if err := t.group.Refresh(ctx); err != nil { // marks where changes begin
-		return fail(err)
-	}
 	m := *cmp.Or(a.opts.Memory, &memory.Options{})
 	if m.Now == nil {
 		m.Now = a.opts.Now

@@ -155,9 +155,6 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
-	if err := g.Refresh(ctx); err != nil { // what others commit from now on comes with the next one
-		return nil, fmt.Errorf("learn: %w", err)
-	}
 	m.Sanitizer = cmp.Or(m.Sanitizer, redact.New(nil))
 	bank, err := memory.OpenGroup(ctx, g, &m)
 	if err != nil {

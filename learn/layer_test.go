@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -1066,6 +1067,60 @@ func TestTwoProcesses(t *testing.T) {
 		require.Empty(t, k.Suggestions[0].Differs)
 		require.Equal(t, 20, k.Suggestions[0].Delivered)
 	}
+}
+
+// forgetful is a store that has forgotten what was deleted up to a revision.
+type forgetful struct {
+	store.Changer
+	floor store.Revision
+}
+
+func (f *forgetful) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	if after >= f.floor {
+		return f.Changer.Changes(ctx, after)
+	}
+	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+}
+
+// A Layer that was idle until the store forgot what was deleted since knows what there is, and nothing else.
+func TestIdleForLong(t *testing.T) {
+	st, o := &forgetful{Changer: store.NewMem()}, acme(learn.Options{Seed: 1})
+	var layers []*learn.Layer
+	for range 2 {
+		l, err := learn.New(t.Context(), st, &o)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, l.Close()) }()
+		layers = append(layers, l)
+	}
+	remember := func(text string) memory.ID {
+		r, err := layers[0].Memory("acme").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: text})
+		require.NoError(t, err)
+		return r.ID
+	}
+	c, p := refund("acme", "SO-1500")
+	told := func() (texts []string) {
+		a, err := layers[1].Before(t.Context(), c)
+		require.NoError(t, err)
+		for _, h := range a.Memories {
+			texts = append(texts, h.Record.Content)
+		}
+		return texts
+	}
+	old := remember("refund in euros")
+	require.Equal(t, []string{"refund in euros"}, told())
+	idle, err := layers[1].Before(t.Context(), c)
+	require.NoError(t, err)
+
+	require.NoError(t, layers[0].Memory("acme").Forget(t.Context(), old))
+	remember("refund within a day")
+	for e, err := range st.Changer.Changes(t.Context(), store.Latest) {
+		require.NoError(t, err)
+		st.floor = e.Rev
+	}
+	require.Equal(t, []string{"refund within a day"}, told())
+	require.Equal(t, []string{"refund within a day"}, told())
+	_, err = layers[1].After(t.Context(), idle, learn.Outcome{Verdict: learn.Delivered, Plan: p, Worker: "w"})
+	require.NoError(t, err)
 }
 
 func TestExtract(t *testing.T) {

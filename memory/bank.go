@@ -47,24 +47,19 @@ type Bank struct {
 
 // Open reads the memories of a tenant's sub-store, or of a store of its own, which the Bank does not close.
 func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
-	g := store.NewGroup(st)
-	if err := g.Refresh(ctx); err != nil { // what is committed from now on comes by the next one
-		return nil, fmt.Errorf("memory: %w", err)
-	}
-	return OpenGroup(ctx, g, o)
+	return OpenGroup(ctx, store.NewGroup(st), o)
 }
 
 // OpenGroup is Open for the Group that the parts of a tenant share, before its first Update, so that what a
-// step changes can be one commit: see [Space.Stage]. Where the store is a [store.Changer] the first Refresh
-// of the Group comes before.
+// step changes can be one commit: see [Space.Stage].
 func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	opts := *cmp.Or(o, &Options{})
 	opts.Now = call.Clock(opts.Now)
 	an, err := text.New(opts.Languages...)
-	if err != nil {
+	if err = cmp.Or(err, g.Refresh(ctx)); err != nil { // what is committed from now on comes by the next one
 		return nil, fmt.Errorf("memory: %w", err)
 	}
-	b := &Bank{o: opts, g: g, an: an, tables: map[Scope]*table{}, early: map[string]store.Entry{}}
+	b := &Bank{o: opts, g: g, an: an}
 	if opts.Embedder != nil {
 		if b.embeds, err = newEmbeds(b); err != nil {
 			return nil, err
@@ -76,7 +71,7 @@ func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 			b.broken = cmp.Or(b.broken, err)
 			b.mu.Unlock()
 		}
-	})
+	}, b.load)
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
@@ -97,7 +92,7 @@ func (b *Bank) Close() error {
 
 // Refresh takes in what other processes have written since the last call, where the store is a
 // [store.Changer]. A process that shares a store calls it every 100 ms, and before a run begins. After an
-// error that wraps [store.ErrNotFound], or one of an entry that cannot be read, open the Bank again.
+// error of an entry that cannot be read, open the Bank again.
 func (b *Bank) Refresh(ctx context.Context) error {
 	err := b.g.Refresh(ctx)
 	b.mu.RLock()
@@ -145,9 +140,7 @@ func (b *Bank) apply(e store.Entry) error {
 	scope, kind, id, _ := store.ParseKey(e.Key) // a key of another form has no kind
 	switch {
 	case kind == recordKind && e.Deleted:
-		if t := b.In(scope).table(); t != nil {
-			t.remove(ID(id), e.Rev)
-		}
+		b.In(scope).table().remove(ID(id), e.Rev)
 	case kind == recordKind:
 		r, err := decode(ID(id), e)
 		if err != nil {
@@ -210,18 +203,20 @@ type part struct {
 	done    chan error
 }
 
-// load reads all memories. This goroutine takes them in, in order, while others decode and analyse those
-// behind.
+// load reads all memories, in place of those that were read before. This goroutine takes them in, in order,
+// while others decode and analyse those behind.
 func (b *Bank) load(ctx context.Context) error {
+	now := &Bank{o: b.o, g: b.g, an: b.an, embeds: b.embeds}
+	now.tables, now.early = map[Scope]*table{}, map[string]store.Entry{}
 	const atOnce = 4096
 	var parts []*part // those that are being prepared, in order
 	take := func(most int) (err error) {
 		for ; len(parts) > most; parts = parts[1:] {
 			p := parts[0]
 			if err = cmp.Or(err, <-p.done); err == nil {
-				b.take(p.scope, p.terms, p.records...)
+				now.take(p.scope, p.terms, p.records...)
 				for i := 0; i < len(p.single) && err == nil; i++ {
-					err = b.apply(p.single[i])
+					err = now.apply(p.single[i])
 				}
 			}
 		}
@@ -229,11 +224,11 @@ func (b *Bank) load(ctx context.Context) error {
 	}
 	p := &part{done: make(chan error, 1)}
 	next := func() error {
-		go func(p *part) { p.done <- b.prepare(p) }(p)
+		go func(p *part) { p.done <- now.prepare(p) }(p)
 		parts, p = append(parts, p), &part{done: make(chan error, 1)}
 		return take(runtime.GOMAXPROCS(0))
 	}
-	for e, err := range codec.Scan(ctx, b.g.Store(), recordKind, vectorKind) {
+	for e, err := range codec.Scan(ctx, now.g.Store(), recordKind, vectorKind) {
 		scope, _, _, _ := store.ParseKey(e.Key)
 		if err == nil && len(p.entries) > 0 && (len(p.entries) == atOnce || scope != p.scope) {
 			err = next()
@@ -243,7 +238,13 @@ func (b *Bank) load(ctx context.Context) error {
 		}
 		p.scope, p.entries = scope, append(p.entries, e)
 	}
-	return cmp.Or(next(), take(0))
+	if err := cmp.Or(next(), take(0)); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tables, b.early = now.tables, now.early
+	return nil
 }
 
 // prepare decodes and analyses the entries of a part.
@@ -263,5 +264,4 @@ func (b *Bank) prepare(p *part) error {
 	return nil
 }
 
-// forever is a time after all records.
-const forever = math.MaxInt64
+const forever = math.MaxInt64 // a time after all records

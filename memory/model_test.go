@@ -1,8 +1,10 @@
 package memory_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -186,7 +188,7 @@ func TestBanksAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		c := &clock{day0}
-		st := store.NewMem()
+		st := &forgetful{Changer: store.NewMem()}
 		open := func() *memory.Bank {
 			b, err := memory.Open(t.Context(), st, &memory.Options{Now: func() time.Time { c.add(time.Second); return c.Now() }})
 			require.NoError(rt, err)
@@ -251,6 +253,7 @@ func TestBanksAgree(t *testing.T) {
 				require.NoError(rt, err)
 			},
 			"refresh": func(rt *rapid.T) { require.NoError(rt, banks[0].Refresh(t.Context())) },
+			"lose":    func(rt *rapid.T) { require.NoError(rt, st.forget(t.Context())) },
 			"same": func(rt *rapid.T) {
 				c.add(time.Minute)
 				var all []string
@@ -285,4 +288,24 @@ func TestBanksAgree(t *testing.T) {
 			},
 		})
 	})
+}
+
+// forgetful is a store that has forgotten what was deleted up to a revision.
+type forgetful struct {
+	store.Changer
+	floor store.Revision
+}
+
+func (f *forgetful) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	if after >= f.floor {
+		return f.Changer.Changes(ctx, after)
+	}
+	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+}
+
+func (f *forgetful) forget(ctx context.Context) (err error) {
+	for e, bad := range f.Changer.Changes(ctx, store.Latest) {
+		f.floor, err = e.Rev, bad
+	}
+	return err
 }

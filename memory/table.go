@@ -114,9 +114,9 @@ func (t *table) put(n *record) {
 	t.insert(terms, n)
 }
 
-// remove takes a record out that was deleted at a revision, 0: just now.
+// remove takes a record out that was deleted at a revision, 0: just now. A nil table has none.
 func (t *table) remove(id ID, rev store.Revision) {
-	old := t.get(id)
+	old := t.current(id)
 	if old == nil || old.id != id || rev != 0 && old.rev > rev {
 		return
 	}

@@ -81,8 +81,9 @@ func Open(
 ) (*Book, error) {
 	b := &book{group: g, now: call.Clock(now), seed: seed, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
 	b.scopes, b.pacers = map[store.Scope]*scope{}, map[string]account{}
-	g.Follow("s/", b.apply)
-	if err := b.load(codec.Scan(ctx, g.Store(), kindName, pacerName)); err != nil {
+	read := func(ctx context.Context) error { return b.load(codec.Scan(ctx, g.Store(), kindName, pacerName)) }
+	g.Follow("s/", b.apply, read)
+	if err := read(ctx); err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
 	}
 	return (&Book{book: b}).In(""), nil
@@ -249,8 +250,7 @@ func (sc *scope) pair(name, candidate string) *pair {
 	return p
 }
 
-// nobody is a candidate that was never tried.
-var nobody = &pair{rec: nothing, sum: new(summary)}
+var nobody = &pair{rec: nothing, sum: new(summary)} // a candidate that was never tried
 
 func (sk *skill) known(candidate string) *pair {
 	return cmp.Or(sk.pairs[candidate], nobody)

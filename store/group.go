@@ -34,7 +34,8 @@ type group struct {
 	waiting []*update     // under mu
 	lead    chan struct{} // held by the caller that commits; what follows is its own
 	follows []func(Entry)
-	seen    Revision     // of the last Refresh
+	again   []func(context.Context) error
+	seen    Revision     // of the last Refresh, or Latest where parts have to read everything
 	reads   atomic.Int64 // of Refresh, that have ended
 	unread  []Op         // whose keys others may have written, to be read before anything is staged
 	batch   batch        // of the last commit
@@ -57,7 +58,8 @@ func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)
 	}
-	return &Group{&group{st: st, lead: make(chan struct{}, 1), batch: batch{at: map[string]int{}}}, "", st}
+	g := &group{st: st, lead: make(chan struct{}, 1), seen: Latest, batch: batch{at: map[string]int{}}}
+	return &Group{g, "", st}
 }
 
 // Sub returns a view of the same Group whose keys begin at prefix, as [Sub] does for a Store: so commits of a
@@ -71,8 +73,10 @@ func (g *Group) Store() Store { return g.part }
 
 // Follow has apply called with every entry below prefix that somebody else has written or deleted: after a
 // conflict, and by Refresh. Entries may come more than once, also the part's own. A deleted entry of Rev 0
-// was found missing just now. Follow is called before the first Update.
-func (g *Group) Follow(prefix string, apply func(Entry)) {
+// was found missing just now. Where a [Changer] has forgotten what was deleted, Refresh calls again, to have
+// everything read in place of what the part has. Follow is called before the first Update.
+func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Context) error) {
+	g.again = append(g.again, again)
 	g.follows = append(g.follows, func(e Entry) {
 		if key, ok := strings.CutPrefix(e.Key, g.prefix); ok && key != "" && strings.HasPrefix(key, prefix) {
 			e.Key = key
@@ -83,7 +87,6 @@ func (g *Group) Follow(prefix string, apply func(Entry)) {
 
 // Refresh gives followers what other processes have written since the last call, where the store is a
 // [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin.
-// After an error that wraps ErrNotFound the parts must read the store again, with a new Group.
 func (g *Group) Refresh(ctx context.Context) error {
 	changer, ok := g.st.(Changer)
 	if !ok {
@@ -95,21 +98,24 @@ func (g *Group) Refresh(ctx context.Context) error {
 	if g.reads.Load() > reads+1 { // one of them began after this call
 		return nil
 	}
-	after := g.seen
-	if after == 0 && len(g.follows) == 0 {
-		after = Latest
-	}
-	for e, err := range changer.Changes(ctx, after) {
-		if err != nil {
+	seen := g.seen
+	for e, err := range changer.Changes(ctx, g.seen) {
+		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 		for _, apply := range g.follows {
 			apply(e)
 		}
-		if e.Key == "" {
-			g.seen = e.Rev
+		if seen = e.Rev; err != nil { // all is read now, and by the next call, which marks where to begin
+			seen, g.seen = Latest, Latest
 		}
 	}
+	for i := 0; g.seen == Latest && i < len(g.again); i++ {
+		if err := g.again[i](ctx); err != nil {
+			return err
+		}
+	}
+	g.seen = seen
 	g.reads.Add(1)
 	return nil
 }
@@ -222,10 +228,9 @@ func (g *group) together(updates []*update, try int) {
 // settle gives followers the keys of which it is not known what they hold.
 func (g *group) settle(ctx context.Context) error {
 	for ; len(g.unread) > 0; g.unread = g.unread[1:] {
-		key := g.unread[0].Key
-		e, err := g.st.Get(ctx, key)
+		e, err := g.st.Get(ctx, g.unread[0].Key)
 		if errors.Is(err, ErrNotFound) {
-			e, err = Entry{Key: key, Deleted: true}, nil
+			e, err = Entry{Key: g.unread[0].Key, Deleted: true}, nil
 		}
 		if err != nil {
 			return fmt.Errorf("store: a key of an earlier commit cannot be read: %w", err)

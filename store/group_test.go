@@ -44,7 +44,7 @@ func TestGroupLosesNoUpdate(t *testing.T) {
 	for range 2 {
 		g := store.NewGroup(store.Sub(st, "t/acme/"))
 		c := new(counter)
-		g.Follow("n", c.apply)
+		g.Follow("n", c.apply, nil)
 		for range 8 {
 			wg.Go(func() {
 				for range 50 {

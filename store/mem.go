@@ -36,13 +36,13 @@ func (m *mem) lock(ctx context.Context) error {
 	return err
 }
 
-// live returns the entry of a key as it is for callers; Rev is 0 if it does not exist.
-func (m *mem) live(key string) Entry {
+// live returns the entry of a key as it is for callers, or ErrNotFound.
+func (m *mem) live(key string) (Entry, error) {
 	e, _ := m.keys.Get(key)
-	if e.Rev /= maxCommitOps; e.Deleted {
-		return Entry{}
+	if e.Rev /= maxCommitOps; e.Rev == 0 || e.Deleted {
+		return Entry{}, ErrNotFound
 	}
-	return e
+	return e, nil
 }
 
 func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
@@ -53,11 +53,7 @@ func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
 		return Entry{}, err
 	}
 	defer m.mu.Unlock()
-	e := m.live(key)
-	if e.Rev == 0 {
-		return e, ErrNotFound
-	}
-	return e, nil
+	return m.live(key)
 }
 
 func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
@@ -97,7 +93,7 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	defer m.mu.Unlock()
 	var rev Revision
 	for _, op := range ops {
-		if op.If != Any && op.If != At(m.live(op.Key).Rev) {
+		if was, _ := m.live(op.Key); op.If != Any && op.If != At(was.Rev) {
 			return 0, &ConflictError{Key: op.Key}
 		}
 		if !op.Check {
@@ -106,7 +102,7 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	}
 	m.rev = max(m.rev, rev)
 	for i, op := range ops {
-		if op.Check || op.Delete && m.live(op.Key).Rev == 0 {
+		if was, _ := m.live(op.Key); op.Check || op.Delete && was.Rev == 0 {
 			continue
 		}
 		e := Entry{op.Key, bytes.Clone(op.Value), rev*maxCommitOps + Revision(i), op.Delete}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 	"testing"
 
@@ -18,10 +19,19 @@ var (
 	errUnknown  = errors.New("the connection was lost")
 )
 
-// faulty is a store of which the next commit fails: nothing was written, or it was and nobody hears of it.
+// faulty is a store of which the next commit fails: nothing was written, or it was and nobody hears of it. What was
+// deleted up to a revision it has forgotten.
 type faulty struct {
 	store.Changer
-	next error
+	next  error
+	floor store.Revision
+}
+
+func (f *faulty) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+	if after >= f.floor {
+		return f.Changer.Changes(ctx, after)
+	}
+	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
 }
 
 func (f *faulty) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
@@ -47,12 +57,20 @@ func start(t require.TestingT, mem store.Changer) *process {
 	p := &process{st: &faulty{Changer: mem}, view: map[string]store.Entry{}}
 	p.group = store.NewGroup(store.Sub(p.st, "t/acme/"))
 	require.NoError(t, p.group.Refresh(context.Background()))
-	p.group.Follow("count/", p.apply)
-	for e, err := range p.group.Store().Scan(context.Background(), store.Range{Prefix: "count/"}) {
-		require.NoError(t, err)
+	p.group.Follow("count/", p.apply, p.read)
+	require.NoError(t, p.read(context.Background()))
+	return p
+}
+
+func (p *process) read(ctx context.Context) error {
+	clear(p.view)
+	for e, err := range p.group.Store().Scan(ctx, store.Range{Prefix: "count/"}) {
+		if err != nil {
+			return err
+		}
 		p.apply(e)
 	}
-	return p
+	return nil
 }
 
 func (p *process) apply(e store.Entry) {
@@ -124,6 +142,12 @@ func TestGroupsAgainstAModel(t *testing.T) {
 				require.Len(t, p.view, len(want))
 				for key, n := range want {
 					require.Equal(t, strconv.Itoa(n), string(p.view[key].Value))
+				}
+			},
+			"forget": func(t *rapid.T) {
+				for e, err := range mem.Changes(context.Background(), store.Latest) {
+					require.NoError(t, err)
+					rapid.SampledFrom(ps).Draw(t, "process").st.floor = e.Rev
 				}
 			},
 			"restart": func(t *rapid.T) { ps[rapid.IntRange(0, 1).Draw(t, "i")] = start(t, mem) },

@@ -20,13 +20,10 @@ type Scope string
 // Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control
 // characters and empty segments.
 func (s Scope) Check() error {
-	if s == "" {
-		return nil
-	}
-	if strings.Contains("/"+string(s)+"/", "//") {
+	if strings.Contains("/"+s.path()+"/", "//") {
 		return &LimitError{"a scope must have no empty segment"}
 	}
-	return checkName("scope", string(s))
+	return checkName("scope", s.path())
 }
 
 // CheckID returns a *[LimitError] unless id is 1 to [MaxID] bytes of valid UTF-8 without control characters.

@@ -53,15 +53,18 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q.o.Now = call.Clock(q.o.Now)
 	q.o.Sanitizer = cmp.Or(q.o.Sanitizer, redact.New(nil))
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
-	err := g.Refresh(ctx) // marks where other processes' changes begin
-	g.Follow("s/", q.apply)
-	for e, wrong := range codec.Scan(ctx, g.Store(), jobKind) {
-		if err = cmp.Or(err, wrong); err != nil {
-			return nil, fmt.Errorf("queue: %w", err)
+	read := func(ctx context.Context) error { // a job that has gone stays in the index until somebody claims it
+		for e, err := range codec.Scan(ctx, g.Store(), jobKind) {
+			if err != nil {
+				return fmt.Errorf("queue: %w", err)
+			}
+			q.apply(e)
 		}
-		q.apply(e)
+		return nil
 	}
-	return q, err
+	err := g.Refresh(ctx) // marks where other processes' changes begin
+	g.Follow("s/", q.apply, read)
+	return q, cmp.Or(err, read(ctx))
 }
 
 // apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.

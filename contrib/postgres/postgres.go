@@ -52,8 +52,8 @@ type Options struct {
 	// Patience bounds a call: how long a server that cannot be reached, or that only reads, is waited for, and
 	// how long an answer may take. 0: 30 s.
 	Patience time.Duration
-	// Keep is how long Changes knows which keys were deleted. A follower that was away for longer gets
-	// store.ErrNotFound: an Agent reads everything again, a Layer or Bank is to be opened again. 0: one hour.
+	// Keep is how long Changes knows which keys were deleted. A part that was away for longer reads everything
+	// again. In package rank, figures of a scope that was erased meanwhile stay till its next sample. 0: one hour.
 	Keep time.Duration
 	// Logger is told of what is tried again. nil: nobody is told.
 	Logger *slog.Logger
@@ -239,8 +239,8 @@ func (s *Store) purge(ctx context.Context, keep time.Duration) (err error) {
 
 // Compact removes all deleted keys, and has PostgreSQL clear away the rows of what was deleted or replaced
 // before, where the role owns the table. Afterwards nothing deleted is in the table; older snapshots, WAL,
-// backups and pages not used again are the host's. A follower that has not yet heard of a deletion gets
-// [store.ErrNotFound]. Commits go on.
+// backups and pages not used again are the host's. A part that has not yet heard of a deletion reads
+// everything again. Commits go on.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
