@@ -82,7 +82,7 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	defer resp.Body.Close()
 	a, in := &answer{onText: r.OnText}, bufio.NewReader(resp.Body)
 	// An endpoint that cannot stream, such as a gateway, answers with the one object all the same.
-	if first, none := in.Peek(1); r.OnText != nil && (none != nil || first[0] != '{') {
+	if head, _ := in.Peek(8); r.OnText != nil && !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
 		if err := a.stream(in); err != nil {
 			return nil, err
 		}

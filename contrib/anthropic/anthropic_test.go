@@ -231,7 +231,7 @@ func TestInputsThatAreNoObject(t *testing.T) {
 // An endpoint that cannot stream, such as a gateway, answers with the one object all the same. It is paid for.
 func TestNoStream(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"type":"message","content":[{"type":"text","text":"yes"},`+
+		_, _ = io.WriteString(w, "\n "+`{"type":"message","content":[{"type":"text","text":"yes"},`+
 			`{"type":"tool_use","id":"1","name":"look","input":{}}],"stop_reason":"tool_use"}`)
 	}))
 	defer srv.Close()

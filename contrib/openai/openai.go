@@ -65,7 +65,7 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	in := bufio.NewReader(resp.Body)
 	// An endpoint that cannot stream, or not with tools, answers with the one object all the same.
 	var data []byte
-	if first, none := in.Peek(1); r.OnText != nil && (none != nil || first[0] != '{') {
+	if head, _ := in.Peek(8); r.OnText != nil && !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
 		err = a.stream(in)
 	} else if data, err = io.ReadAll(in); err == nil {
 		err = a.add(data)
