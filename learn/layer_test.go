@@ -1462,6 +1462,7 @@ func TestNoInputs(t *testing.T) {
 		a := b.before(c)
 		require.Nil(t, a.Inputs)
 		require.Nil(t, a.Data)
+		require.Nil(t, a.Ranked)
 		require.Equal(t, i == 2, a.Fires != nil, a.Why)
 		plan := &reason.Plan{Calls: []reason.PlanCall{{Name: "reboot"}}}
 		if a.Fires != nil {

@@ -19,7 +19,7 @@ func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, er
 	for i := 0; i < len(cs) && err == nil; i++ {
 		err = cs[i].check(t.Skill)
 	}
-	if err != nil {
+	if err != nil || len(cs) == 0 {
 		return nil, err
 	}
 	p.b.mu.Lock()
