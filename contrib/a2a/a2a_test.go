@@ -64,10 +64,10 @@ func open(t *testing.T, h arc.Host) *arc.Agent {
 
 // serve returns the URL of an agent that serves as card says.
 func serve(t *testing.T, a *arc.Agent) string {
-	var h http.Handler
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) }))
+	s := httptest.NewUnstartedServer(nil)
+	s.Config.Handler = a2a.Serve(a, card("http://"+s.Listener.Addr().String()), nil)
+	s.Start()
 	t.Cleanup(s.Close)
-	h = a2a.Serve(a, card(s.URL), nil)
 	return s.URL
 }
 
