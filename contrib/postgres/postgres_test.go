@@ -15,6 +15,8 @@ import (
 
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/postgres"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/storetest"
 )
@@ -134,6 +136,49 @@ func TestPurge(t *testing.T) {
 	rows := "SELECT lp_off FROM heap_page_items(get_raw_page('" + name +
 		".arc_entries', 0)) WHERE t_data IS NOT NULL"
 	require.Len(t, execute(t, dsn, rows), 1, "rows of what was replaced are cleared away")
+}
+
+// A Layer and a Queue that have not heard of a deletion before a Compact go on, with what there is.
+func TestAwayForTooLong(t *testing.T) {
+	name, ctx := schema(t), t.Context()
+	var layers []*learn.Layer
+	var queues []*queue.Queue
+	var st *postgres.Store
+	for range 2 {
+		st = open(t, dsn, postgres.Options{Schema: name})
+		l, err := learn.New(ctx, st, &learn.Options{Scope: "acme"})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, l.Close()) })
+		q, err := queue.Open(ctx, store.NewGroup(store.Sub(st, store.Scope("acme").TenantPrefix())), nil)
+		require.NoError(t, err)
+		layers, queues = append(layers, l), append(queues, q)
+	}
+	told := func() (texts []string) {
+		a, err := layers[1].Before(ctx, learn.Case{Text: "refund the order"})
+		require.NoError(t, err)
+		for _, h := range a.Memories {
+			texts = append(texts, h.Record.Content)
+		}
+		return texts
+	}
+	memories := layers[0].Memory("acme")
+	r, err := memories.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "refund in euros"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"refund in euros"}, told())
+	_, err = queues[1].Claim(ctx)
+	require.ErrorIs(t, err, queue.ErrEmpty)
+	require.NoError(t, memories.Forget(ctx, r.ID))
+	_, err = memories.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "refund within a day"})
+	require.NoError(t, err)
+	_, _, err = queues[0].Add(ctx, queue.Draft{Subject: "ship order 7"})
+	require.NoError(t, err)
+	require.NoError(t, st.Compact(ctx))
+	for range 3 {
+		require.Equal(t, []string{"refund within a day"}, told())
+	}
+	j, err := queues[1].Claim(ctx)
+	require.NoError(t, err)
+	require.Equal(t, "ship order 7", j.Subject)
 }
 
 // Processes that open a database at once make one schema; a search_path and another store in the database
