@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ type bench struct {
 	queue     *queue.Queue
 	proposals *proposal.Book
 	hold      chan string
-	back      time.Duration // how far the clock is back
+	back      atomic.Int64 // how far the clock is back
 }
 
 func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
@@ -95,7 +96,7 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 	if o != nil {
 		opts = *o
 	}
-	clock := func() time.Time { return time.Now().Add(-b.back) }
+	clock := func() time.Time { return time.Now().Add(-time.Duration(b.back.Load())) }
 	opts.Now, opts.Logger = clock, slog.New(slog.NewTextHandler(t.Output(), nil))
 	var err error
 	b.agent, err = arc.New(t.Context(), st, host, &opts)
@@ -160,13 +161,13 @@ func (b *bench) order(n int) *arc.Report {
 func (b *bench) fill() (asks, waits, failed *arc.Report) {
 	b.t.Helper()
 	for n := range 9 {
-		b.back = time.Duration(20-2*n) * 24 * time.Hour
+		b.back.Store(int64(time.Duration(20-2*n) * 24 * time.Hour))
 		b.order(1041 + n)
 	}
-	b.back = 3 * time.Hour
+	b.back.Store(int64(3 * time.Hour))
 	failed = b.run("wreck the index and restore it from the backup of the customer database", "")
 	require.Equal(b.t, arc.Blocked, failed.Status)
-	b.back = 0
+	b.back.Store(0)
 	asks = b.run("ask for the account of Bloom & Partners that is to be closed", "")
 	waits = b.run("refund order SO-1041 in full", `{"order":"SO-1041","amount":120}`)
 	space, err := b.view.Memory(b.t.Context())
