@@ -552,6 +552,26 @@ func TestRivalsOfLongAgo(t *testing.T) {
 	a := b.before(c)
 	require.NotNil(t, a.Fires, a.Why)
 	require.Equal(t, p.Calls, a.Fires.Calls)
+	// A number beyond those of the last six may be what the other plan was for.
+	b = open(t, acme(learn.Options{}))
+	pays := func(usd int, name string) learn.Advice {
+		inputs := fmt.Sprintf(`{"usd":%d}`, usd)
+		a := b.before(learn.Case{Text: fmt.Sprintf("pay %d back", usd), Inputs: json.RawMessage(inputs)})
+		if name != "" {
+			done := a
+			done.Fires = nil // the model has decided
+			b.after(done, learn.Outcome{Verdict: learn.Delivered, Plan: plan(name, inputs)})
+		}
+		return a
+	}
+	for _, usd := range []int{70, 72, 71, 74, 75} {
+		pays(usd, "credit")
+	}
+	for _, usd := range []int{50, 60, 52, 54, 56, 58} {
+		pays(usd, "refund")
+	}
+	require.Equal(t, "refund", pays(57, "").Fires.Calls[0].Name)
+	require.Nil(t, pays(76, "").Fires)
 }
 
 func TestLapses(t *testing.T) {

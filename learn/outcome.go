@@ -349,14 +349,8 @@ func (r *record) warning(like *warning) *warning {
 			return w
 		}
 	}
-	w := &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own}
-	r.Refused = append(r.Refused, w)
-	return w
-}
-
-func (w *warning) add(e event) {
-	w.Events = append(w.Events, e)
-	w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
+	r.Refused = append(r.Refused, &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own})
+	return r.Refused[len(r.Refused)-1]
 }
 
 // refuse takes in what was refused, and what passed where something had been refused, once what came of the
@@ -382,15 +376,17 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		}
 		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
 		for _, w := range lessons {
-			r.warning(w).add(event{Advice: c.ID, At: g.At})
+			w = r.warning(w)
+			w.Events = append(w.Events, event{Advice: c.ID, At: g.At})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, w := range r.Refused {
 			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
 			may := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(did, is)
 			if o.Verdict == Delivered && may && w.Events[len(w.Events)-1].Instead == "" {
-				w.add(event{Advice: c.ID, At: g.At, Instead: passed})
+				w.Events = append(w.Events, event{Advice: c.ID, At: g.At, Instead: passed})
 			}
+			w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
 		}
 		return changed, nil
 	})
@@ -409,13 +405,10 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, lessons []*warning) error {
 	err := l.forget(ctx, b, g.Case.Scope, g.Made)
 	g.Made = ""
-	if err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 {
+	if err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
 		return err
 	}
 	last := lessons[len(lessons)-1]
-	if last.Said == "" {
-		return nil
-	}
 	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
 		Kind: memory.Failure, Trigger: refusalTrigger(&g.Case, g.shape), Plan: encode(last), At: g.At,
 		Content: extract.Tell(last.Said, last.Own, nil),

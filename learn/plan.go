@@ -393,11 +393,21 @@ func until(id string, in ...*record) (at time.Time, why string) {
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
 // rules those that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless
 // they mean other calls for a third of their scopes; where two pairs mean different calls, none does. Of the
-// cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake:
-// of one with six that are kept, others have those since the first of the six.
+// cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake.
+// Its last six outvote what others delivered before, but for a number that is beyond those of its own.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
+	var since time.Time // others' deliveries count from here on
+	if n := len(p.Deliveries) - maxDeliveries; n >= 0 {
+		since = p.Deliveries[n].At
+	}
+	for i, l := range now.in {
+		was := each(p.Deliveries, func(d *delivery) any { return d.in[i].v })
+		if typeOf(l.v) == "number" && !near(l.v, was, 1) {
+			since = time.Time{}
+		}
+	}
 	for i, b := range slices.Backward(p.Deliveries) { // the last ones say why not, and the words of tasks
 		for _, a := range slices.Backward(p.Deliveries[:i]) {
 			if a.scope == b.scope && a.scope != scope {
@@ -405,7 +415,7 @@ func (p *plan) fire(
 			}
 			got, no := agree(a, b, now, p.Deliveries, calls)
 			for _, o := range all {
-				if n := o.common(a, b, p.Deliveries); no == "" && o.ID != p.ID && n > max(0, p.common(a, b, nil)-2) {
+				if n := o.common(a, b, since); no == "" && o.ID != p.ID && n > max(0, p.common(a, b, time.Time{})-2) {
 					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 				}
 			}
@@ -445,10 +455,10 @@ func (p *plan) refuted(a, b *delivery) bool {
 	})
 }
 
-// common counts the deliveries, from the first of so many last ones on, that have what two inputs share.
-func (p *plan) common(a, b *delivery, last []*delivery) (n int) {
+// common counts the deliveries since a time that have what two inputs share.
+func (p *plan) common(a, b *delivery, since time.Time) (n int) {
 	for _, d := range p.Deliveries {
-		has := len(last) < maxDeliveries || !d.At.Before(last[len(last)-maxDeliveries].At)
+		has := !d.At.Before(since)
 		for i, l := range a.in {
 			has = has && (l != b.in[i] || l == d.in[i])
 		}
@@ -829,9 +839,9 @@ func (v *value) formed(former []any) string {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
 		return "which no call says, and may be a condition"
-	case isWord && !near(lead(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), lead)):
+	case isWord && !near(lead(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), lead), 1.5):
 		return "which is new in more than its digits, or far from what was delivered"
-	case typeOf(v.now) == "number" && !near(v.now, former):
+	case typeOf(v.now) == "number" && !near(v.now, former, 1.5):
 		return "far from what was delivered"
 	case typeOf(v.now) == "string" && !v.built(word(v.now), former):
 		return "which has another form than before"
@@ -841,15 +851,15 @@ func (v *value) formed(former []any) string {
 
 var digits, number = regexp.MustCompile(`\pN+`), regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
 
-// near accepts a number from two thirds of the smallest of the former ones to one and a half of the largest.
-func near(now any, former []any) bool {
+// near accepts a number between the former ones, or up to so many times beyond the largest or the smallest.
+func near(now any, former []any, times float64) bool {
 	f, ok := float(now)
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, was := range former {
 		g, ok2 := float(was)
 		low, high, ok = min(low, g), max(high, g), ok && ok2
 	}
-	return ok && (low <= f && f <= high || 2*f <= 3*high && 3*f >= 2*low)
+	return ok && (low <= f && f <= high || f <= times*high && times*f >= low)
 }
 
 // built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a
