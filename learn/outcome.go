@@ -198,9 +198,9 @@ func (l *Layer) StageJudge(
 }
 
 // keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by
-// it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back. Of
-// its records that of the key has the counts, that of the very case keeps the delivery when others push it out
-// of the former, and that of the Lessons scope only names the scope, so that nothing of a case leaves its own.
+// it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back.
+// Of its records that of the key has the counts, that of the very case keeps the delivery when others push it
+// out of the former, and that of the Lessons scope only names the scope: nothing of a case leaves its own.
 func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	c, o, s := &g.Case, &g.Outcome, g.shape
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
@@ -438,7 +438,7 @@ func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
 			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(g.strangers, has) || copied(word(l.v))) {
-				return fmt.Sprintf("%s: %s is not of the case: a memory, a page or a complaint says it", call.Name, l.path)
+				return fmt.Sprintf("%s: %s is not of the case: a memory, page or complaint says it", call.Name, l.path)
 			}
 		}
 	}
