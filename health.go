@@ -56,9 +56,6 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 		case err != nil:
 			return h, err
 		case r.Status == Waiting, r.Status == Asking, r.Status == Running && (r.Left || a.abandoned(r)):
-			if r.Status == Running {
-				r.Cause = "its caller has left it: View.Resume"
-			}
 			if waits++; waits <= maxShown {
 				h.open += t.line(ctx, r)
 			}
@@ -138,7 +135,9 @@ func (a *Agent) abandoned(r *record) bool {
 func (t *tenant) line(ctx context.Context, r *record) string {
 	out, _ := t.report(ctx, r, nil) // only that of a delivered run is read from the store
 	cause := ""
-	if r.Cause != "" {
+	if r.Status == Running { // it was left
+		cause = " (its caller has left it: View.Resume)"
+	} else if r.Cause != "" {
 		cause = fmt.Sprintf(" (%s)", r.Cause)
 	}
 	return fmt.Sprintf("\n%s: %s%s: %s", r.Status, line(out.Objective), cause, line(out.Text))

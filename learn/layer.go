@@ -383,11 +383,12 @@ func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f fun
 
 // forget forgets a memory, if one is named and no person has forgotten it.
 func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, id memory.ID) error {
-	err := l.bank.In(scope).Stage(b).Forget(ctx, id)
-	if id == "" || errors.Is(err, store.ErrNotFound) {
-		return nil
+	if id != "" {
+		if err := l.bank.In(scope).Stage(b).Forget(ctx, id); !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
@@ -520,7 +521,6 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 	return out, nil
 }
 
-// textsOf are the texts of a case.
 func textsOf(c *Case, s *shape) []string { return append(append(said(s.in), c.Text), turnsOf(c)...) }
 
 func turnsOf(c *Case) []string { return each(c.Turns, func(m reason.Message) string { return m.Text }) }

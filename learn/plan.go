@@ -670,7 +670,7 @@ func newMatch(of []*delivery, now *shape) *match {
 	return m
 }
 
-var days, secretName = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`), regexp.MustCompile(`\[secret [\w.-]+\]`)
+var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
 
 // agree returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
 // plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
@@ -728,7 +728,7 @@ func (m *match) calls(
 				out = v
 			}
 			other := func(name string) bool { return !strings.Contains(word(was[0].v), name) }
-			if slices.ContainsFunc(secretName.FindAllString(word(out), -1), other) { // of two inputs, half of each
+			if slices.ContainsFunc(fence.Secrets(word(out)), other) { // of two inputs, half of each
 				no = "names a secret that the deliveries did not"
 			}
 			if no != "" {

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -116,7 +116,7 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if err == nil {
 			out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(raw))))
 		}
-		named := func(in string) int { return len(secretName.FindAllString(in, -1)) }
+		named := func(in string) int { return len(fence.Secrets(in)) }
 		if named(fill.Replace(string(raw))) > named(strings.NewReplacer(apart...).Replace(string(raw))) {
 			err = cmp.Or(err, errors.New("several parameters together name a secret"))
 		}
@@ -126,8 +126,6 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	}
 	return out, nil
 }
-
-var secretName = regexp.MustCompile(`\[secret [\w.-]+\]`) // see package redact
 
 // inside is a value of JSON as it stands in a string.
 func inside(raw json.RawMessage) string {

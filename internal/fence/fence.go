@@ -36,6 +36,11 @@ func Mark(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
+var secret = regexp.MustCompile(`\[secret [\w.-]+\]`)
+
+// Secrets returns the placeholders of secrets in s, of the form that package redact gives them.
+func Secrets(s string) []string { return secret.FindAllString(s, -1) }
+
 // Line returns the [Text] of s on one line.
 func Line(s string) string { return Text(strings.Join(strings.Fields(Visible(s)), " ")) }
 
