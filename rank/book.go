@@ -307,7 +307,7 @@ func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 	var p *pair
 	var whole store.Entry // the first piece of p, and in its value the others
 	publish := func() {
-		rec, err := decode(whole.Value)
+		rec, err := decode(codec.Whole(whole.Value)) // behind it may be pieces of a longer one
 		if p != nil && err != nil {
 			b.logger.Warn("rank: a record cannot be read and begins anew", "key", p.first, "error", err)
 		}

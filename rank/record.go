@@ -351,9 +351,6 @@ func (r *record) seal() []byte {
 
 // decode reads what seal wrote, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
-	if len(value) > codec.Prefix { // behind it may be pieces of a longer one
-		value = value[:min(len(value), codec.Prefix+int(binary.BigEndian.Uint32(value[2:])))]
-	}
 	err, damaged := codec.Sealed(value), fmt.Errorf("rank: a record: %w", store.ErrDamaged)
 	if err != nil || len(value) < codec.Prefix+headBytes {
 		return nothing, cmp.Or(err, damaged)

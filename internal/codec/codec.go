@@ -88,6 +88,14 @@ func Seal(value []byte) {
 	binary.BigEndian.PutUint32(value[2:], uint32(len(value)-Prefix))
 }
 
+// Whole returns a value that Seal has completed, without what follows it.
+func Whole(value []byte) []byte {
+	if len(value) < Prefix {
+		return value
+	}
+	return value[:min(uint64(len(value)), Prefix+uint64(binary.BigEndian.Uint32(value[2:])))]
+}
+
 // Sealed checks that a value is complete, with the errors of Unmarshal.
 func Sealed(value []byte) error {
 	if len(value) < Prefix || value[0] != version || value[1] != 0x5a ||
