@@ -25,7 +25,7 @@ import (
 //
 //	due/NANOSECONDS/TENANT/SCOPE//ID    dueEntry
 //	process/NAME                        processRecord, see process
-//	erase/SCOPE                         erasure, see View.Erase
+//	erase/SCOPE                         when View.Erase began it
 const (
 	runKind  = "run"
 	partKind = "part"

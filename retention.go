@@ -133,13 +133,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 	return deleted, t.deleteAll(ctx, v.scope.Prefix(dayKind), dayKey(v.scope, before))
 }
 
-// erasure is a scope that is being erased, as stored.
-type erasure struct {
-	Scope memory.Scope
-	Began time.Time
-}
-
-const erasePlace = "erase/"
+const erasePlace = "erase/" // then the scope: it is being erased, since the time that is kept there
 
 // eraseDue is the key by which an erasure that was interrupted goes on.
 func eraseDue(scope memory.Scope) string { return dueKey(time.Unix(0, 0), scope, "") }
@@ -205,7 +199,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 		if err := codec.Put(b, due, again, store.Any); err != nil {
 			return err
 		}
-		return codec.Put(b, bar, erasure{v.scope, a.opts.Now()}, store.Any)
+		return codec.Put(b, bar, a.opts.Now(), store.Any)
 	})
 	if err != nil {
 		return fail(err)
