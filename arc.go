@@ -202,7 +202,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if changer := a.process.changer; changer != nil {
 		seen, err := mark(ctx, changer)
 		if err == nil {
-			err = a.process.join(ctx, st)
+			err = a.process.write(ctx, st, store.Any) // it takes over the name, with the runs, of a former one
 		}
 		if err != nil {
 			a.cancel()

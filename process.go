@@ -76,17 +76,21 @@ func newProcess(name string, st store.Store, now time.Time) (*process, error) {
 
 func (p *process) key() string { return processPlace + p.name }
 
-// join writes the record of the process for the first time. It takes over the name, with
-// the runs, of a former one.
-func (p *process) join(ctx context.Context, st store.Store) error {
-	p.renewed = time.Now()
+// write writes the record where it is as c says. Others may count the time until the next renewal from before
+// the commit, so this process does as well.
+func (p *process) write(ctx context.Context, st store.Store, c store.Condition) error {
+	now := time.Now()
 	raw, err := codec.Marshal(p.own)
-	if err == nil {
-		p.rev, err = st.Commit(ctx, store.Op{Key: p.key(), Value: raw})
-	}
 	if err != nil {
-		return fmt.Errorf("arc: %s: %w", p.key(), err)
+		return err
 	}
+	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: raw, If: c})
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rev, p.renewed = rev, now
 	return nil
 }
 
@@ -104,28 +108,20 @@ var errUsurped = errors.New("arc: another Agent has taken the name of this proce
 func (p *process) renew(st store.Store) (given bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
 	defer cancel()
-	now := time.Now() // others may count from here
-	raw, err := codec.Marshal(p.own)
-	if err != nil {
+	err = p.write(ctx, st, store.At(p.rev))
+	if !errors.Is(err, store.ErrConflict) {
 		return false, err
 	}
-	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: raw, If: store.At(p.rev)})
-	if errors.Is(err, store.ErrConflict) {
-		var r *processRecord
-		switch r, rev, err = load[processRecord](ctx, st, p.key()); {
-		case missing(err):
-			given, p.rev = true, 0
-			rev, err = st.Commit(ctx, store.Op{Key: p.key(), Value: raw, If: store.Absent})
-		case err == nil && r.Nonce != p.own.Nonce:
-			return true, errUsurped
-		}
+	r, rev, err := load[processRecord](ctx, st, p.key())
+	switch {
+	case missing(err):
+		return true, p.write(ctx, st, store.Absent)
+	case err != nil:
+		return false, err
+	case r.Nonce != p.own.Nonce:
+		return true, errUsurped
 	}
-	if err == nil {
-		p.mu.Lock()
-		p.rev, p.renewed = rev, now
-		p.mu.Unlock()
-	}
-	return given, err
+	return false, p.write(ctx, st, store.At(rev)) // a renewal has taken place, and its answer was lost
 }
 
 // leave deletes the record, so that others take up what was under way at once.
