@@ -611,6 +611,39 @@ func TestWatchAny(t *testing.T) {
 	require.Equal(t, 3, n)
 }
 
+// What a step of an attempt has kept is told while the attempt goes on.
+func TestWatchWithinAnAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan bool)
+		worker := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(ctx context.Context, c *act.Call) (*act.Result, error) {
+				<-time.After(time.Second) // Watch has seen all that there is
+				act.Note(ctx, act.Event{Kind: "half"})
+				if _, err := act.Step(ctx, "half", nil, func(context.Context) (int, error) { return 1, nil }); err != nil {
+					return nil, err
+				}
+				select {
+				case <-heard:
+					return &act.Result{Text: "done"}, nil
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			})}
+		alone := struct{ store.Store }{store.NewMem()} // no Changer, as Badger's
+		a, _ := agent(t, alone, arc.Host{Workers: []act.Worker{worker}}, nil)
+		go a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+		synctest.Wait() // it has begun
+		for e, err := range a.In("").Watch(t.Context(), "7") {
+			require.NoError(t, err)
+			require.NotEqual(t, "waiting", e.Kind)
+			if e.Kind == "half" {
+				close(heard)
+			}
+		}
+		require.NoError(t, a.Close())
+	})
+}
+
 func TestShutdownNamesWhatStillRuns(t *testing.T) {
 	began := make(chan bool)
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)

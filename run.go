@@ -376,6 +376,7 @@ func (a *Agent) load(
 ) (*turn, error) {
 	t := &turn{agent: a, tenant: at, live: own, key: recordKey(scope, id), name: runKey(scope, id)}
 	mine := func(b *store.Batch) error {
+		b.After(func(store.Revision) { a.announce() })
 		return b.Check(t.key, store.At(store.Revision(own.rev.Load())))
 	}
 	t.journal = act.NewJournal(at.group, logPrefix(scope, id), a.opts.Now, mine, func(e Event) { a.told(t, e) })
