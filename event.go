@@ -102,8 +102,10 @@ func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 
 const maxRecent = 2048
 
-// note notes that a run was committed or deleted, by its runKey; "": each may have been.
+// note notes that a run was committed or deleted, by its runKey ("": each may have been), and wakes those who
+// wait for that.
 func (a *Agent) note(key string) {
+	defer a.announce() // without the lock, and once it is noted: who wakes reads it
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if key == "" || len(a.recent) == maxRecent {
@@ -145,7 +147,7 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// announce wakes those who wait for a commit.
+// announce wakes those who wait for a commit, of a run or of an attempt's step.
 func (a *Agent) announce() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

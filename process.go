@@ -244,14 +244,13 @@ func (a *Agent) pause(d time.Duration) {
 // poll takes in the changes after a revision, and returns the one to go on from. It is one read for the whole
 // store, whatever the number of tenants: it only notes who has changed, and these read for themselves.
 func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision, error) {
-	upTo, runs := after, false
+	upTo := after
 	changed := map[string]bool{} // tenants
 	for e, err := range a.process.changer.Changes(ctx, after) {
 		switch {
 		case errors.Is(err, store.ErrNotFound): // the store has forgotten what was deleted since: all is read again
 			upTo, err = mark(ctx, a.process.changer)
 			a.note("")
-			a.announce()
 			return upTo, errors.Join(err, a.tenants.forget())
 		case err != nil:
 			return after, err
@@ -266,14 +265,13 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 		name, key, _ := strings.Cut(rest, "/")
 		changed[name] = true
 		scope, kind, id, _ := store.ParseKey(key)
-		runs = runs || kind == runKind || kind == logKind
-		if kind == runKind {
+		switch kind {
+		case runKind:
 			a.note(runKey(scope, id))
 			a.heard(scope, id, e)
+		case logKind:
+			a.announce()
 		}
-	}
-	if runs {
-		a.announce()
 	}
 	return upTo, a.tenants.refresh(ctx, changed, after, upTo)
 }

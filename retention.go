@@ -257,7 +257,6 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 		return err
 	})
 	a.note(runKey(scope, id))
-	a.announce()
 	return err
 }
 

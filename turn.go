@@ -127,7 +127,6 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		due = dueKey(t.Due, t.Scope, t.ID)
 	}
 	raw, unfit := codec.Marshal(*t.record)
-	var rev store.Revision
 	before, spent := len(t.events), t.spent()
 	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
 		t.events = t.events[:before] // what is staged may add some, and may run again
@@ -151,24 +150,20 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		if err := t.journal.Stage(ctx, part, t.events...); err != nil {
 			return err
 		}
-		b.After(func(r store.Revision) {
-			rev = r
-			t.agent.note(t.name)
-		})
+		b.After(t.at)
 		return putRaw(part, t.key, raw, unfit, store.At(t.rev))
 	})
 	if err != nil {
 		t.agent.note(t.name) // it may be committed all the same
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
-	t.at(rev)
 	t.counted = t.counted.Add(spent)
 	t.due, t.dueAt, t.dueOf = due, t.Due, t.Process
 	for _, e := range t.events {
 		t.agent.told(t, e)
 	}
 	t.events, t.staged = t.events[:0], t.staged[:0]
-	t.agent.announce()
+	t.agent.note(t.name)
 	return nil
 }
 
