@@ -335,8 +335,8 @@ func TestWhatIsKnownIsTold(t *testing.T) {
 	})
 	said := m.asked[0].Messages[0].Text
 	for _, want := range []string{
-		"that hold here\n- Answer in German.\n", "from earlier cases\n- Anna has a dog.\n", "\n- prefers short answers\n",
-		`- lookup {"order":"{order}"}; refund {"order":"{order}"}. What differs: the words`,
+		"Rules that hold here:\n- Answer in German.\n", "\n| Anna has a dog.\n", "\n- prefers short answers\n",
+		`the words): lookup {"order":"{order}"}; refund {"order":"{order}"}`,
 	} {
 		require.Contains(t, said, want)
 	}
