@@ -119,7 +119,6 @@ type Agent struct {
 
 	process *process
 	tenants *tenants
-	busy    chan struct{} // what others commit is to be followed closely
 
 	mu      sync.Mutex
 	live    map[string]*live     // by runKey
@@ -169,7 +168,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
 		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
-		busy: make(chan struct{}, 1), opts: *cmp.Or(o, &Options{}),
+		opts: *cmp.Or(o, &Options{}),
 	}
 	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
 	opts := &a.opts

@@ -85,7 +85,6 @@ func (v View) eachEvent(ctx context.Context, id string, follow bool, yield func(
 // Runs, and go on from the next mark. What other processes commit is known within 100 ms where a run is under
 // way or waited for, else within 5 s.
 func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
-	v.agent.follows()
 	v.agent.mu.Lock()
 	defer v.agent.mu.Unlock()
 	recent, first := v.agent.recent, v.agent.former
@@ -136,7 +135,6 @@ func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
 		a.awaited--
 		a.mu.Unlock()
 	}()
-	a.follows()
 	select {
 	case <-changed:
 		return nil

@@ -209,35 +209,28 @@ func (a *Agent) fence() {
 	}
 }
 
-// follow takes in what other processes commit: every 100 ms while a run is under way or waited
-// for, else with each renewal.
+// follow takes in what other processes commit: every 100 ms while a run is under way or waited for, else, and
+// after an error, with each renewal.
 func (a *Agent) follow(seen store.Revision) {
-	for a.base.Err() == nil {
-		a.mu.Lock()
-		wait := beatEvery
-		if len(a.live) > 0 || a.awaited > 0 {
-			wait = pollEvery
-		}
-		a.mu.Unlock()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	var err error
+	for polled := time.Now(); ; {
 		select {
-		case <-time.After(wait):
-		case <-a.busy:
-			a.pause(pollEvery)
+		case <-tick.C:
 		case <-a.base.Done():
 			return
 		}
-		var err error
+		a.mu.Lock()
+		idle := len(a.live)+a.awaited == 0
+		a.mu.Unlock()
+		if (idle || err != nil) && time.Since(polled) < beatEvery {
+			continue
+		}
+		polled = time.Now()
 		if seen, err = a.poll(a.base, seen); err != nil && a.base.Err() == nil {
 			a.opts.Logger.Error("arc: what other processes have changed", "error", err)
-			a.pause(beatEvery)
 		}
-	}
-}
-
-func (a *Agent) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-a.base.Done():
 	}
 }
 

@@ -228,7 +228,6 @@ func (a *Agent) with(
 	}
 	defer a.runs.Done()
 	defer end(true) // where host code ends the goroutine, by runtime.Goexit; after another end it does nothing
-	a.follows()
 	t, err := a.load(ctx, at, scope, id, own, fresh)
 	if err == nil {
 		inner, end := a.trace(ctx, "run", id, "scope", string(scope))

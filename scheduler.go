@@ -19,14 +19,6 @@ func (a *Agent) look() {
 	}
 }
 
-// follows has what other processes commit followed closely.
-func (a *Agent) follows() {
-	select {
-	case a.busy <- struct{}{}:
-	default:
-	}
-}
-
 // maxResumed bounds the runs that the scheduler has under way at once.
 const maxResumed = 32
 
