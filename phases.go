@@ -591,7 +591,10 @@ const maxAnswered = 3
 
 // asked has the reasoner answer what a worker asks, if it can, or else a person.
 func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
-	questions = t.proseAll(questions[:min(len(questions), maxTasks)])
+	questions = prose(t.clean.KeepPlaceholders(), questions[:min(len(questions), maxTasks)])
+	for i, q := range questions {
+		questions[i] = fence.Clip(q, maxTold)
+	}
 	t.Questions, t.Back = questions, actPhase
 	answerer, ok := t.agent.host.Reasoner.(reason.Answerer)
 	if !ok || t.Current.Asked >= maxAnswered {
@@ -928,15 +931,6 @@ func (a *aim) complaint() string {
 		return ""
 	}
 	return a.Tries[len(a.Tries)-1].Complaint
-}
-
-// proseAll returns questions without secrets, each cut to what a record has room for.
-func (t *turn) proseAll(texts []string) []string {
-	clean := make([]string, len(texts))
-	for i, text := range texts {
-		clean[i] = fence.Clip(t.clean.KeepPlaceholders().Prose(text), maxTold)
-	}
-	return clean
 }
 
 // tellPlan says in a line what a plan does.

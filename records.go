@@ -142,17 +142,6 @@ func skipScan[T any](
 	}
 }
 
-// putRaw stages what a value was encoded to, unless err says that it could not be.
-func putRaw(b *store.Batch, key string, raw []byte, err error, c store.Condition) error {
-	if err == nil {
-		err = b.Put(key, raw, c)
-	}
-	if err != nil {
-		return fmt.Errorf("arc: %s: %w", key, err)
-	}
-	return nil
-}
-
 // missing reports whether an error says that something is not there.
 func missing(err error) bool { return errors.Is(err, store.ErrNotFound) }
 

@@ -105,7 +105,7 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 		t.Digest = digest
 		t.event("begun", "", t.Text)
 		t.stage(func(_ context.Context, b *store.Batch) error {
-			return putRaw(b, partKey(o.Scope, o.ID, "objective"), raw, nil, store.Any) // the record is absent
+			return b.Put(partKey(o.Scope, o.ID, "objective"), raw, store.Any) // the record is absent
 		})
 		return t.drive(ctx)
 	})

@@ -112,7 +112,12 @@ func (t *turn) stage(f func(ctx context.Context, b *store.Batch) error) {
 func (t *turn) keep(name string, v any) {
 	key := partKey(t.Scope, t.ID, name)
 	raw, err := codec.Marshal(v)
-	t.stage(func(_ context.Context, b *store.Batch) error { return putRaw(b, key, raw, err, store.Any) })
+	t.stage(func(_ context.Context, b *store.Batch) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return b.Put(key, raw, store.Any)
+	})
 }
 
 // commit stores the step: the run, what it has learned, its events and when it is due.
@@ -126,7 +131,10 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	} else if due == "" || !t.Due.Equal(t.dueAt) {
 		due = dueKey(t.Due, t.Scope, t.ID)
 	}
-	raw, unfit := codec.Marshal(*t.record)
+	raw, err := codec.Marshal(*t.record)
+	if err != nil {
+		return fmt.Errorf("arc: run %s: %w", t.ID, err)
+	}
 	before, spent := len(t.events), t.spent()
 	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
 		t.events = t.events[:before] // what is staged may add some, and may run again
@@ -151,7 +159,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 			return err
 		}
 		b.After(t.at)
-		return putRaw(part, t.key, raw, unfit, store.At(t.rev))
+		return part.Put(t.key, raw, store.At(t.rev))
 	})
 	if err != nil {
 		t.agent.note(t.name) // it may be committed all the same
