@@ -260,7 +260,7 @@ func (sk *skill) known(candidate string) *pair {
 func (sk *skill) summary(candidate string) *summary {
 	p := sk.known(candidate)
 	if p.sum == nil {
-		p.sum = summaryOf(p.rec, nil)
+		p.sum = summaryOf(p.rec)
 	}
 	return p.sum
 }

@@ -125,7 +125,7 @@ func FuzzRecord(f *testing.F) {
 			return
 		}
 		require.Equal(t, value, r.clone().seal())
-		summaryOf(r, nil).stats()
+		summaryOf(r).stats()
 		new(summary).take(r, time.Now().UnixMilli()-dayMillis, time.Now().UnixMilli())
 		c := r.clone()
 		if _, err := c.observe(&skill{pairs: map[string]*pair{}}, &Sample{Outcome: Delivered, At: time.Now()}); err == nil {

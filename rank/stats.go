@@ -45,11 +45,11 @@ func (b *Book) Known() iter.Seq2[string, string] {
 	}
 }
 
-// Stats returns the figures of a candidate's last 200 attempts at a skill, or of those with an outcome given.
-func (b *Book) Stats(candidate, skill string, only ...Outcome) Stats {
+// Stats returns the figures of a candidate's last 200 attempts at a skill.
+func (b *Book) Stats(candidate, skill string) Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return summaryOf(b.scope.skill(skill).known(candidate).rec, only).stats()
+	return b.scope.skill(skill).summary(candidate).stats()
 }
 
 // Day returns a candidate's figures at a skill on a day (UTC), of the last 31. "" stands for all of either.
@@ -118,14 +118,11 @@ type summary struct {
 	walls              []time.Duration // of take
 }
 
-// summaryOf sums up the ring; only: samples with these outcomes, if any are given.
-func summaryOf(r *record, only []Outcome) *summary {
+// summaryOf sums up the ring.
+func summaryOf(r *record) *summary {
 	s := new(summary)
 	for i := range int(r.Rows[ringTable]) {
 		e := r.entry(i)
-		if only != nil && !slices.Contains(only, e.is()) {
-			continue
-		}
 		s.add(e.tally(), 1)
 		if e.Confidence < 0 || !e.is().judged() {
 			continue
