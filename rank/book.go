@@ -124,20 +124,24 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 		added, err = rec.observe(p.skill, &s)
 	}
 	b.mu.Unlock()
-	if err == nil && added && b.pacer != nil {
+	if err != nil {
+		return err
+	}
+	if added && b.pacer != nil {
 		err = b.charge(ctx, batch, &s, &was.Rating)
 	}
-	if err == nil {
-		err = p.put(batch, was.value, rec.seal(), cond)
+	if err = cmp.Or(err, p.put(batch, was.value, rec.seal(), cond)); err != nil {
+		return err
 	}
-	if err == nil {
-		batch.After(func(rev store.Revision) { b.publish(p, rev, rec) })
-	}
-	return err
+	batch.After(func(rev store.Revision) { b.publish(p, rev, rec) })
+	return nil
 }
 
 // next returns the record that an earlier step of the commit has staged, or else the current one; a copy to
 // be changed; and the condition on which that is written.
+//
+// A commit may have several samples of a pair, each made from the one before. A step that failed, or that runs
+// again, leaves a record in staged that is not in the batch; so the bytes there say which of them is.
 func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
 	value, again := []byte(nil), false
 	if len(p.staged) > 0 { // else what others stage there has this step run in the next commit
@@ -307,19 +311,20 @@ func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 	var p *pair
 	var whole store.Entry // the first piece of p, and in its value the others
 	publish := func() {
+		if p == nil {
+			return
+		}
 		rec, err := decode(codec.Whole(whole.Value)) // behind it may be pieces of a longer one
-		if p != nil && err != nil {
+		if err != nil {
 			b.logger.Warn("rank: a record cannot be read and begins anew", "key", p.first, "error", err)
 		}
-		if p != nil {
-			b.publish(p, whole.Rev, rec)
-		}
+		b.publish(p, whole.Rev, rec)
 	}
 	for e, err := range entries {
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case p != nil && strings.HasPrefix(e.Key, p.key):
+		}
+		if p != nil && strings.HasPrefix(e.Key, p.key) {
 			whole.Value = append(whole.Value, e.Value...)
 			continue
 		}
