@@ -25,7 +25,6 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 			return err
 		}
 		out := r.record(s.scope)
-		out.Vector = nil
 		if err := f(&out); err != nil {
 			return err
 		}

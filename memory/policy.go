@@ -89,7 +89,7 @@ func activation(q *Query, c *Candidate, noise float64) float64 {
 	if n <= len(ages)+1 {
 		ages = append(ages, life)
 	}
-	a := baseLevel(ages, n, life, decay)
+	a := baseLevel(ages, n, life)
 	for _, b := range c.bonds {
 		a += association(maxAssociation, b) / float64(len(c.bonds))
 	}
@@ -110,7 +110,8 @@ const minAge = 0.05
 // and the others lie between the oldest of those and life, the age of the first:
 //
 //	ln( Σ_{j≤k} t_j^-d + (n-k)·(L^(1-d) - t_k^(1-d)) / ((1-d)·(L - t_k)) )
-func baseLevel(recent []float64, n int, life, d float64) float64 {
+func baseLevel(recent []float64, n int, life float64) float64 {
+	const d = decay
 	sum, last := 0.0, 0.0
 	for _, t := range recent {
 		last = max(t, minAge)

@@ -34,7 +34,7 @@ func TestActivation(t *testing.T) {
 		{even(20, 1), 20, 1000, 0.11643965}, {even(1000, 3), 1000, 1000, 4.12819686}, {burst[:1], 20, 999, 0.77260294},
 		{burst[:3], 20, 999, 1.1952196}, {burst, 20, 999, 1.72209119},
 	} {
-		require.InDelta(t, c.want, baseLevel(c.ages, c.n, c.life, decay), 1e-6, "%v of %d", c.ages, c.n)
+		require.InDelta(t, c.want, baseLevel(c.ages, c.n, c.life), 1e-6, "%v of %d", c.ages, c.n)
 	}
 	for _, c := range []struct {
 		most       float64

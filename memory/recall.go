@@ -165,10 +165,13 @@ func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allow
 
 // allows is wants for records of any kind.
 func (a *ask) allows(r *record) bool {
-	return r.At <= a.at && r.At >= a.since && (r.Archived && a.cold || !r.Archived && a.live) && a.trusts(r)
+	place := a.live
+	if r.Archived {
+		place = a.cold
+	}
+	trust := a.Trust == 0 || r.Trusted == (a.Trust == Trusted)
+	return place && trust && r.At <= a.at && r.At >= a.since
 }
-
-func (a *ask) trusts(r *record) bool { return a.Trust == 0 || r.Trusted == (a.Trust == Trusted) }
 
 // index returns the query of a table's index.
 func (a *ask) index(t *table, k int) *index.Query {

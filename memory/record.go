@@ -159,13 +159,8 @@ func (r *record) record(scope Scope) Record {
 			Source: source, Actor: v.Actor, Thread: v.Thread, Slot: m.Slot, Supersedes: slices.Clone(m.Supersedes),
 			Links: slices.Clone(m.Links), Plan: bytes.Clone(m.Plan),
 		},
-		Stats: r.stats(),
+		Stats: Stats{m.Counts[helped], m.Counts[failed], m.Counts[misled], m.Strengthened},
 	}
-}
-
-func (r *record) stats() Stats {
-	m := r.more()
-	return Stats{m.Counts[helped], m.Counts[failed], m.Counts[misled], m.Strengthened}
 }
 
 func timeOf(micro int64, zone int32) time.Time {

@@ -120,21 +120,32 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 
 // clean checks a draft, and takes secrets and invalid UTF-8 out of it.
 func (s Space) clean(d *Draft) error {
-	for _, text := range []*string{&d.Trigger, &d.Content, &d.Actor, &d.Source.Ref} {
-		*text = s.tidy(*text)
+	var unnamed error // the first name that cannot be one
+	name := func(clean string) string {
+		if clean != "" {
+			unnamed = cmp.Or(unnamed, store.CheckID(clean))
+		}
+		return clean
 	}
-	for _, name := range []*string{&d.Key, &d.Thread, &d.Slot, &d.Source.Run} {
-		*name = s.tidyName(*name)
+	d.Trigger, d.Content = s.tidy(d.Trigger), s.tidy(d.Content)
+	d.Actor, d.Source.Ref = name(s.tidy(d.Actor)), name(s.tidy(d.Source.Ref))
+	for _, n := range []*string{&d.Key, &d.Thread, &d.Slot, &d.Source.Run} {
+		*n = name(s.tidyName(*n))
 	}
-	d.Supersedes, d.Source.Parents = tidyIDs(s, d.Supersedes), tidyIDs(s, d.Source.Parents)
+	d.Supersedes, d.Source.Parents = slices.Clone(d.Supersedes), slices.Clone(d.Source.Parents)
+	for _, ids := range [][]ID{d.Supersedes, d.Source.Parents} {
+		for i, id := range ids {
+			ids[i] = ID(name(s.tidyName(string(id))))
+		}
+	}
 	d.Links = slices.Clone(d.Links)
-	for i := range d.Links {
-		d.Links[i].To = ID(s.tidyName(string(d.Links[i].To)))
+	for i, l := range d.Links {
+		d.Links[i].To = ID(name(s.tidyName(string(l.To))))
 	}
 	if d.Plan != nil && s.b.o.Sanitizer != nil && json.Valid(d.Plan) {
 		d.Plan = s.b.o.Sanitizer.Data(d.Plan)
 	}
-	err := cmp.Or(s.scope.Check(), checkVector(d.Vector), checkTime(d.At),
+	return cmp.Or(s.scope.Check(), checkVector(d.Vector), checkTime(d.At),
 		refuse(!slices.Contains(kinds, d.Kind), "a memory of an unknown kind"),
 		refuse(!slices.Contains(origins, d.Source.Origin), "a memory of an unknown origin"),
 		refuse(strings.TrimSpace(d.Content) == "", "a memory must have a content"),
@@ -142,20 +153,7 @@ func (s Space) clean(d *Draft) error {
 		store.Limit("trigger", len(d.Trigger), MaxText), store.Limit("content", len(d.Content), MaxText),
 		store.Limit("plan", len(d.Plan), maxPlan), store.Limit("links", len(d.Links), maxLinks),
 		store.Limit("supersedes", len(d.Supersedes), maxLinks),
-		store.Limit("parents", len(d.Source.Parents), maxLinks))
-	names := []string{d.Key, d.Actor, d.Thread, d.Slot, d.Source.Ref, d.Source.Run}
-	for _, l := range d.Links {
-		names = append(names, string(l.To))
-	}
-	for _, id := range slices.Concat(d.Supersedes, d.Source.Parents) {
-		names = append(names, string(id))
-	}
-	for _, name := range names {
-		if name != "" && err == nil {
-			err = store.CheckID(name)
-		}
-	}
-	return err
+		store.Limit("parents", len(d.Source.Parents), maxLinks), unnamed)
 }
 
 func (s Space) tidy(text string) string {
@@ -171,14 +169,6 @@ func (s Space) tidyName(name string) string {
 		return hashed(name)
 	}
 	return name
-}
-
-func tidyIDs(s Space, ids []ID) []ID {
-	ids = slices.Clone(ids)
-	for i, id := range ids {
-		ids[i] = ID(s.tidyName(string(id)))
-	}
-	return ids
 }
 
 // checkTime refuses what RFC 3339, and so JSON, cannot write. A zero time is none.
