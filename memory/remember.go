@@ -195,34 +195,48 @@ type marker struct {
 
 const markersLast = 90 * 24 * time.Hour
 
-// stage writes a record into a batch, or strengthens an equal one. It returns that, and whether it is new.
-// The id of a record is the hash of what it says, so equals meet at one key, in every process. Where another
-// record lies there (it was changed, or a later value of its slot has replaced it) the next id is tried.
+// stage writes a record into a batch, or strengthens an equal one. It returns that, and whether it is new. A
+// Key that was here in the last 90 days stands for what its draft became then, and nothing is written.
 func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, isNew bool, err error) {
-	n := p.record
+	n := p.record // a copy, as this may run again
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
 		return nil, false, err
 	}
 	if n.Trusted != p.Trusted {
 		n.id = n.name(s.scope, 0)
 	}
-	key, c := "", store.Any
-	if n.more().Key != "" {
-		var m marker
-		key = s.scope.Key(draftKind, hashed(n.more().Key))
-		if m, c, err = codec.Load[marker](ctx, b, key); err != nil {
-			return nil, false, err
-		}
-		if m.ID != "" {
-			known, _, err := s.read(ctx, b, m.ID)
-			if err == nil || !errors.Is(err, store.ErrNotFound) {
-				return known, false, err
-			}
+	if n.more().Key == "" {
+		return s.place(ctx, b, &n, p.vector)
+	}
+	key := s.scope.Key(draftKind, hashed(n.more().Key))
+	m, c, err := codec.Load[marker](ctx, b, key)
+	if err != nil {
+		return nil, false, err
+	}
+	if m.ID != "" {
+		known, _, err := s.read(ctx, b, m.ID)
+		if !errors.Is(err, store.ErrNotFound) {
+			return known, false, err
 		}
 	}
-	for i := 1; is == nil; i++ {
-		for ; s.table().current(n.name(s.scope, i)) != nil; i++ { // of equal ones that come again the last may hold
-			n.id = n.name(s.scope, i)
+	if is, isNew, err = s.place(ctx, b, &n, p.vector); err == nil {
+		err = codec.Put(b, key, marker{At: n.Created, ID: is.id}, c)
+	}
+	return is, isNew, err
+}
+
+// place writes a record at the first of its ids that is free, or strengthens the equal one that is there. An
+// id is the hash of what a record says and of a number, so equals meet at one key, in every process. The next
+// number is tried where the key has another record: it was changed since, or a later value of its slot has
+// replaced it, and this one says that the former value holds again.
+func (s Space) place(
+	ctx context.Context, b *store.Batch, n *record, vector []float32,
+) (is *record, isNew bool, err error) {
+	for i := 1; ; i++ {
+		next := n.name(s.scope, i)
+		if s.table().current(next) != nil { // of equal ones that came again the last may hold
+			n.id = next
+			continue
 		}
 		var old *record
 		at, err := store.Revision(0), store.ErrNotFound
@@ -232,26 +246,19 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 		}
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			is, isNew = &n, true
-			err = s.write(b, is, 0)
-			if err == nil && p.vector != nil {
-				err = s.putVector(b, n.id, "", n.text(), p.vector)
+			err = s.write(b, n, 0)
+			if err == nil && vector != nil {
+				err = s.putVector(b, n.id, "", n.text(), vector)
 			}
-		case err == nil && old.equal(&n) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
-			is = old
-			is.strengthen(&n)
-			err = s.put(b, is, at)
-		case err == nil:
-			n.id = n.name(s.scope, i)
-		}
-		if err != nil {
+			return n, true, err
+		case err != nil:
 			return nil, false, err
+		case old.equal(n) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
+			old.strengthen(n)
+			return old, false, s.put(b, old, at)
 		}
+		n.id = next
 	}
-	if n.more().Key != "" {
-		err = codec.Put(b, key, marker{At: n.Created, ID: is.id}, c)
-	}
-	return is, isNew, err
 }
 
 // trusted reports whether a source is trusted: the host is, and what was drawn from trusted memories alone.
