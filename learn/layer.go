@@ -462,20 +462,18 @@ func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Cont
 func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error) {
 	for _, m := range d.Applied {
 		r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
-		gone := errors.Is(err, store.ErrNotFound)
-		if err != nil && !gone {
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return "", err
 		}
-		changed := saying(&r) != m.Said && r.Source.Ref != refusedRef // a refusal is told in part
-		if gone || changed || r.SupersededBy != "" {
+		changed := saying(&r) != m.Said && r.Source.Ref != refusedRef // or gone; a refusal is told in part
+		if changed || r.SupersededBy != "" {
 			return "a memory that it was made of was changed or forgotten", nil
 		}
 	}
 	return "", nil
 }
 
-// situationKey is what warnings are kept by: the situation that the host names, or else the words of the case
-// with {name} for its inputs.
+// situationKey is what warnings are kept by: the host's situation, or else the words with {name} for inputs.
 func situationKey(c *Case, s *shape) string {
 	return digest(cmp.Or(c.Situation, "\x00"+s.folded))
 }

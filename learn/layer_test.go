@@ -290,6 +290,36 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// A plan that a check refused where it had fired fires for nobody before two later deliveries.
+func TestRefusedWhereItFired(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	of := func(scope memory.Scope, order string) (learn.Case, *reason.Plan) {
+		c, p := refund(scope, order)
+		c.Lessons = "acme"
+		return c, p
+	}
+	for i, scope := range []memory.Scope{"acme/u1", "acme/u2", "acme/u1", "acme/u2"} {
+		b.deliver(of(scope, fmt.Sprint("SO-10", i)))
+	}
+	c, _ := of("acme/u3", "SO-105")
+	a := b.before(c)
+	require.NotNil(t, a.Fires, a.Why)
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "it was refunded before"})
+	for _, scope := range []memory.Scope{"acme/u1", "acme/u3", "acme/u4"} {
+		c, _ := of(scope, "SO-106")
+		require.Nil(t, b.before(c).Fires, scope)
+	}
+	_, err := b.Judge(t.Context(), "acme/u3", a.ID, learn.Delivered, "it was right")
+	require.NoError(t, err)
+	require.NotNil(t, b.before(c).Fires, "the last verdict counts")
+	_, err = b.Judge(t.Context(), "acme/u3", a.ID, learn.Failed, "no")
+	require.NoError(t, err)
+	b.deliver(of("acme/u1", "SO-107"))
+	require.Nil(t, b.before(c).Fires)
+	b.deliver(of("acme/u2", "SO-108"))
+	require.NotNil(t, b.before(c).Fires)
+}
+
 // What was found wrong stays so, however many deliveries and plans follow: the record of the case itself has it still.
 func TestWrongVerdictIsKept(t *testing.T) {
 	for _, names := range []string{"a", "bcde"} { // of the plans that follow

@@ -89,8 +89,9 @@ type given struct {
 	strangers []string // what they said
 }
 
-// After learns from what came of a case. A second After of an Advice changes nothing, and returns what the
-// first did. Without a Before, as of a run that began without memory, it takes a zero Advice with a Case.
+// After learns from what came of a case. One that Failed by the plan that fired stops it: it fires again after
+// two later deliveries. A second After of an Advice changes nothing, and returns what the first did. Without a
+// Before, as of a run that began without memory, it takes a zero Advice with a Case.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -162,8 +163,7 @@ func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given) error {
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
-// verdict counts, and takes back what the former gave. A delivery that was wrong, also one that only a person
-// had called right, stops its plan: it fires again after two later deliveries.
+// verdict counts, and takes back what the former gave. A delivery that was wrong stops its plan, see After.
 func (l *Layer) Judge(
 	ctx context.Context, scope memory.Scope, id string, v Verdict, why string,
 ) (learned Learned, err error) {
@@ -198,7 +198,7 @@ func (l *Layer) StageJudge(
 }
 
 // keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by
-// it first. A delivery that a person has found wrong stops the plan. What came of the Advice is taken back.
+// it first. A wrong delivery, and a refusal of what fired, stops it. What came of the Advice is taken back.
 // Of its records that of the key has the counts, that of the very case keeps the delivery when others push it
 // out of the former, and that of the Lessons scope only names the scope: nothing of a case leaves its own.
 func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
@@ -207,14 +207,15 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 		return nil // it has no plan, or nobody could tell
 	}
 	id, of, delivered := planID(o.Plan.Calls), adviceID(c), o.Verdict == Delivered
-	learns, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && !g.Judged.IsZero()
+	learns := delivered && !g.Fired && g.Note == ""
+	wrong := o.Verdict == Failed && (g.Fired || !g.Judged.IsZero()) // where it fired, the check says so
 	change := func(scope memory.Scope, key string, f func(*record)) error {
 		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
 			for _, p := range r.Plans {
 				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
 			}
 			if wrong && key == s.key { // in its scope, and where its scope shares
-				r.add(id, &delivery{ID: of, At: g.Judged, Wrong: true})
+				r.add(id, &delivery{ID: of, At: cmp.Or(g.Judged, g.At), Wrong: true})
 			}
 			f(r)
 			if len(r.Plans)+len(r.Scopes) == 0 {
@@ -246,7 +247,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	if err == nil && len(s.in) > 0 {
 		err = change(c.Scope, s.exact, keep) // where the very case finds it, however many others follow
 	}
-	if err != nil || c.Lessons == c.Scope || !learns && g.Judged.IsZero() {
+	if err != nil || c.Lessons == c.Scope || !learns && !wrong && g.Judged.IsZero() {
 		return err
 	}
 	return change(c.Lessons, s.key, func(r *record) {

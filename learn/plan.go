@@ -603,9 +603,8 @@ func (l *Layer) Edit(
 	return changed, err
 }
 
-// What follows is the rule by which a plan runs again, and by which it is shown. Deliveries of one plan are
-// compared: what was equal in all is a constant, what differed is a parameter. A plan fires by two
-// deliveries, where all that they have in common holds again. Nothing is decided by what words mean.
+// What follows is the rule by which a plan runs again, and is shown: what was equal in its deliveries is a
+// constant, what differed is a parameter, and nothing is decided by what words mean.
 
 // piece is a part of a text as it stands, and the path of the input that says what follows; at the end none.
 type piece struct{ text, of string }
@@ -905,8 +904,7 @@ func common(a, b []string) (n int) {
 	return n
 }
 
-// relation says how two values relate: equal or not, and the order of numbers and of strings with digits that
-// are built alike.
+// relation says how two values relate: equal or not, and the order of numbers and of strings built alike.
 func relation(v, w any) string {
 	x, y := word(v), word(w)
 	f, number := float(v)
