@@ -6,11 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/arc-learn/arc/internal/yaml"
 )
 
 // row is a command, its exit code, and what it must say: a pattern whose named groups later rows may use as
@@ -214,6 +217,32 @@ func TestFullDisk(t *testing.T) {
 		}
 		require.Contains(s.t, s.ok("runs"), "delivered")
 	})
+}
+
+// Nothing but the first arc.yaml says what can stand in one: it names every field, and all of it can be used.
+func TestFirstConfig(t *testing.T) {
+	var c config
+	uncommented := regexp.MustCompile("(?m)^#( *)([a-z-])").ReplaceAllString(firstConfig, "$1$2")
+	require.NoError(t, yaml.Decode([]byte(uncommented), &c))
+	require.NoError(t, c.check())
+	for field, v := range reflect.ValueOf(c).Fields() {
+		require.False(t, v.IsZero(), field.Name)
+	}
+	var named func(of reflect.Type)
+	named = func(of reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice || of.Kind() == reflect.Map {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
+			return
+		}
+		for field := range of.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			require.Regexp(t, `\b`+name+`\b`, firstConfig)
+			named(field.Type)
+		}
+	}
+	named(reflect.TypeFor[config]())
 }
 
 // What is wrong with a command is said with the command that is right, and is exit code 2.

@@ -35,10 +35,9 @@ type config struct {
 	Priority map[string]string      `yaml:"priority"` // "1-3": model; of workers that name none
 	Workers  []workerConfig         `yaml:"workers"`
 	Tools    []toolConfig           `yaml:"tools"`
-	MCP      map[string]mcpConfig   `yaml:"mcp"`   // servers whose tools a worker has that lists the name
-	Gates    [][]string             `yaml:"gates"` // commands, of every worker
-	Judge    string                 `yaml:"judge"` // criteria by which the model judges what commands cannot
-	Secrets  []string               `yaml:"secrets"`
+	MCP      map[string]mcpConfig   `yaml:"mcp"`     // servers whose tools a worker has that lists the name
+	Gates    [][]string             `yaml:"gates"`   // commands, of every worker
+	Judge    string                 `yaml:"judge"`   // criteria by which the model judges what commands cannot
 	Sources  []string               `yaml:"sources"` // "code", or a command that prints passages
 
 	Holdout  float64       `yaml:"holdout"`
