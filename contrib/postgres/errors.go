@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,9 @@ func (s *Store) retry(ctx context.Context, try func(ctx context.Context) error) 
 		if _, more := errors.AsType[again](err); !more || ctx.Err() != nil {
 			return err
 		}
-		s.opts.Logger.Warn("postgres: trying again", "schema", s.opts.Schema, "error", err)
+		if wait < 4*time.Millisecond { // the first time; in an outage there are thousands
+			s.opts.Logger.Warn("postgres: trying again", "schema", s.opts.Schema, "error", err)
+		}
 		select {
 		case <-time.After(wait/2 + rand.N(wait)):
 		case <-ctx.Done():
@@ -40,10 +43,7 @@ func (s *Store) read(ctx context.Context, try func(ctx context.Context) error) e
 	patient, cancel := context.WithTimeout(ctx, s.opts.Patience)
 	defer cancel()
 	err := s.retry(patient, try)
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
+	return cmp.Or(ctx.Err(), err)
 }
 
 // typed says what an error of pgx means. One of the severity ERROR has rolled the statement back. After any

@@ -1,14 +1,17 @@
 package postgres_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -256,7 +259,8 @@ func TestServerAway(t *testing.T) {
 	s, err := start()
 	require.NoError(t, err)
 	defer os.RemoveAll(s.dir)
-	st := open(t, s.dsn(), postgres.Options{})
+	var told bytes.Buffer
+	st := open(t, s.dsn(), postgres.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))})
 	_, err = st.Commit(t.Context(), store.Op{Key: "a", Value: []byte("1")})
 	require.NoError(t, err)
 	s.stop(syscall.SIGQUIT) // as in a crash
@@ -264,6 +268,7 @@ func TestServerAway(t *testing.T) {
 	defer cancel()
 	_, err = st.Get(brief, "a")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, 1, strings.Count(told.String(), "trying again")) // of a call that tries for long
 	got := make(chan error, 1)
 	go func() {
 		_, err := st.Commit(context.WithoutCancel(t.Context()),

@@ -55,7 +55,7 @@ type Options struct {
 	// Keep is how long Changes knows which keys were deleted. A part that was away for longer reads everything
 	// again. In package rank, figures of a scope that was erased meanwhile stay till its next sample. 0: one hour.
 	Keep time.Duration
-	// Logger is told of what is tried again. nil: nobody is told.
+	// Logger is told of what is tried again, once a call. nil: nobody is told.
 	Logger *slog.Logger
 }
 
