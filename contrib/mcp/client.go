@@ -200,9 +200,9 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return v, err
 	}
-	calling, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.over, cancel)()
+	calling, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.over, func() { cancel(errors.New("the session with the server has ended")) })()
 	if v, err = f(calling, s); err == nil {
 		return v, nil
 	}
@@ -220,8 +220,8 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 	if ctx.Err() != nil {
 		return v, ctx.Err()
 	}
-	s.end()
-	return v, outage(err)
+	defer s.end() // what has ended it is known before
+	return v, outage(cmp.Or(context.Cause(calling), err))
 }
 
 // spoken is an error in words, without the address of the server, which may have a key in it.
