@@ -85,10 +85,7 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	if agent == nil {
 		return nil, errors.New("dash: no agent")
 	}
-	d := &dash{agent: agent, pages: make(map[string]*template.Template)}
-	if o != nil {
-		d.opts = *o
-	}
+	d := &dash{agent: agent, opts: *cmp.Or(o, new(Options)), pages: make(map[string]*template.Template)}
 	if d.opts.Scope == nil {
 		d.opts.Scope = func(*http.Request) (memory.Scope, error) { return "", nil }
 	}

@@ -1,6 +1,7 @@
 package eino
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -34,15 +35,12 @@ type Memory struct {
 
 // OpenMemory opens the memory in a directory. Close it.
 func OpenMemory(ctx context.Context, dir string, o *MemoryOptions) (*Memory, error) {
-	m := &Memory{}
-	if o != nil {
-		m.opts = *o
-	}
-	var err error
-	if m.layer, err = learn.Open(ctx, dir, m.opts.Learn); err != nil {
+	opts := *cmp.Or(o, new(MemoryOptions))
+	layer, err := learn.Open(ctx, dir, opts.Learn)
+	if err != nil {
 		return nil, fmt.Errorf("eino: %w", err)
 	}
-	return m, nil
+	return &Memory{layer, opts}, nil
 }
 
 // Close closes the memory.

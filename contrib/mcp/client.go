@@ -103,11 +103,8 @@ func Dial(address string, o *ClientOptions) *Client {
 }
 
 func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
-	c := &Client{now: time.Now, turn: make(chan struct{}, 1)}
+	c := &Client{o: *cmp.Or(o, new(ClientOptions)), now: time.Now, turn: make(chan struct{}, 1)}
 	c.open, c.close = context.WithCancel(context.Background())
-	if o != nil {
-		c.o = *o
-	}
 	c.o.Logger = cmp.Or(c.o.Logger, slog.New(slog.DiscardHandler))
 	c.connect = func() sdk.Transport { return connect(c) }
 	return c

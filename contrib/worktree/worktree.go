@@ -38,10 +38,7 @@ type Around struct {
 
 // New returns an Around for the repository at a folder, which has a branch checked out. It changes nothing.
 func New(ctx context.Context, repo string, o *Options) (*Around, error) {
-	a := &Around{merge: make(chan struct{}, 1)}
-	if o != nil {
-		a.o = *o
-	}
+	a := &Around{o: *cmp.Or(o, new(Options)), merge: make(chan struct{}, 1)}
 	top, err := git(repo).do(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
 	if err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
