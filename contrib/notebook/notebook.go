@@ -58,6 +58,7 @@ func (n *Notebook) OnEvent(scope memory.Scope, run string, e arc.Event) {
 }
 
 // Write appends what was kept since, unless somebody changed the file within idle: they may have it open.
+// After an error it is kept for the next Write.
 func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,12 +83,12 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 			section += "\n- " + one.event.At.Local().Format(time.DateOnly) + " " + line
 		}
 	}
-	n.noted = nil
 	if more {
 		rest = "\n## " + rest
 	}
 	written := before + head + section + "\n" + rest
 	if section == "" || written == text {
+		n.noted = nil
 		return nil
 	}
 	if err = os.MkdirAll(filepath.Dir(n.path), 0o755); err == nil {
@@ -96,10 +97,14 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 	if err == nil {
 		err = os.Rename(n.path+".new", n.path)
 	}
-	if info, wrong := os.Stat(n.path); wrong == nil {
+	if err != nil {
+		return err
+	}
+	n.noted = nil
+	if info, err := os.Stat(n.path); err == nil {
 		n.wrote = info.ModTime()
 	}
-	return err
+	return nil
 }
 
 // line says what a note teaches; "": its run was deleted.

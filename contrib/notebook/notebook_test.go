@@ -64,7 +64,10 @@ func TestWrite(t *testing.T) {
 
 	require.NoError(t, os.Remove(file))
 	run()
-	require.NoError(t, n.Write(t.Context(), a, time.Minute))
+	require.NoError(t, os.Mkdir(file+".new", 0o755))
+	require.Error(t, n.Write(t.Context(), a, time.Minute))
+	require.NoError(t, os.Remove(file+".new"))
+	require.NoError(t, n.Write(t.Context(), a, time.Minute), "what could not be written is written later")
 	require.True(t, strings.HasPrefix(read(), "## Learned\n\n"+line), read())
 
 	utf16 := "\xff\xfeM\x00"
