@@ -100,10 +100,11 @@ func Template(path string) (queue.Draft, error) {
 	return d, err
 }
 
+// front parts a text into the front matter, between a first line "---" and the next, and what is below it.
 func front(text string) (matter, body string) {
-	lines := strings.ReplaceAll(text, "\r\n", "\n")
-	matter, body, ok := strings.Cut(strings.TrimPrefix(lines, "---\n"), "\n---\n")
-	if !ok {
+	rest, begun := strings.CutPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "---\n")
+	matter, body, ended := strings.Cut(rest+"\n", "\n---\n")
+	if !begun || !ended {
 		return "", text
 	}
 	return matter, strings.TrimSpace(body)
