@@ -140,8 +140,8 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 // next returns the record that an earlier step of the commit has staged, or else the current one; a copy to
 // be changed; and the condition on which that is written.
 //
-// A commit may have several samples of a pair, each made from the one before. A step that failed, or that runs
-// again, leaves a record in staged that is not in the batch; so the bytes there say which of them is.
+// A commit may have several samples of a pair, each made from the one before. A step that failed, or that
+// runs again, leaves a record in staged that is not in the batch; so the bytes there say which of them is.
 func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
 	value, again := []byte(nil), false
 	if len(p.staged) > 0 { // else what others stage there has this step run in the next commit
