@@ -71,15 +71,11 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 			err = errors.Join(err, a.close())
 		}
 	}()
-	workers, err := a.workers(c)
-	if err != nil {
-		return a, err
-	}
 	skills, err := reason.LoadSkills(os.DirFS(a.path("skills")))
 	if err != nil {
 		log.Warn("skills", "error", err)
 	}
-	host := arc.Host{Workers: workers, Skills: skills, Approver: a.approve, Secrets: a.secret}
+	host := arc.Host{Workers: a.workers(c), Skills: skills, Approver: a.approve, Secrets: a.secret}
 	host.Sources = []reason.Source{a.source}
 	if c.Planner != "" {
 		host.Reasoner = &planner{a}
@@ -184,11 +180,7 @@ func (a *app) reload() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	workers, err := a.workers(c)
-	if err == nil {
-		err = a.agent.SetWorkers(workers)
-	}
-	if err != nil {
+	if err := a.agent.SetWorkers(a.workers(c)); err != nil {
 		return false, err
 	}
 	a.config.Store(c)

@@ -26,7 +26,7 @@ import (
 )
 
 // workers makes those of arc.yaml, which was checked.
-func (a *app) workers(c *config) (out []act.Worker, err error) {
+func (a *app) workers(c *config) (out []act.Worker) {
 	for _, w := range c.Workers {
 		worker := act.Worker{
 			Name: w.Name, Description: w.About, Skills: w.Skills, ByName: w.ByName,
@@ -61,7 +61,7 @@ func (a *app) workers(c *config) (out []act.Worker, err error) {
 		}
 		out = append(out, worker)
 	}
-	return out, nil
+	return out
 }
 
 // place is where an attempt works: in its worktree, or in the folder.
