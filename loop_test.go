@@ -556,6 +556,44 @@ func stuck(began chan<- bool) act.Worker {
 		})}
 }
 
+// A run that an attempt of another one has called is canceled with that one, and does nothing afterwards.
+func TestCancelWithin(t *testing.T) {
+	var a *arc.Agent
+	thinking, paid := make(chan bool, 1), 0
+	think := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		thinking <- true
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	pay := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		paid++
+		return &act.Result{}, nil
+	})
+	call := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		_, err := a.Run(ctx, arc.Objective{ID: "in", Text: "in", Tasks: []reason.Task{
+			{Objective: "think", Worker: "think"}, {Objective: "pay", Worker: "pay"},
+		}})
+		return nil, err
+	})
+	none := []act.Gate{act.NoGate}
+	h := arc.Host{Workers: []act.Worker{
+		{Name: "call", Executor: call, Gates: none}, {Name: "pay", ByName: true, Executor: pay, Gates: none},
+		{Name: "think", ByName: true, Executor: think, Gates: none},
+	}}
+	st := store.NewMem()
+	a, _ = agent(t, st, h, nil)
+	go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "out", Text: "out"}) }()
+	<-thinking
+	require.NoError(t, a.In("").Cancel(t.Context(), "out", "not needed any more"))
+	require.NoError(t, a.Close())
+	h.Workers[2].Executor = pay
+	a, _ = agent(t, st, h, nil)
+	r, err := a.In("").Wait(t.Context(), "in")
+	require.NoError(t, err)
+	require.Equal(t, arc.Canceled, r.Status)
+	require.Zero(t, paid)
+}
+
 func TestCancel(t *testing.T) {
 	began := make(chan bool)
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)

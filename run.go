@@ -28,8 +28,9 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 // on with it, or returns its Report.
 //
 // Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is
-// opened again. Where [View.Cancel] ends it the error wraps context.Canceled; View.Wait has the end. The
-// Report beside an error is of what is stored at that moment, nil if nothing is.
+// opened again. Where [View.Cancel] ends it the error wraps context.Canceled; View.Wait has the end. A run
+// that an attempt of another one has called is canceled with that one. The Report beside an error is of what
+// is stored at that moment, nil if nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them
@@ -246,6 +247,12 @@ func (a *Agent) with(
 		a.leave(at, t)
 	}
 	end(left)
+	if left && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
+		over := context.WithoutCancel(caller)
+		if err := (View{a, scope}).Cancel(over, id, "the run that called it was canceled"); !isAny(err, nil, ErrState) {
+			a.opts.Logger.Error("arc: a run was not canceled", "run", id, "error", err)
+		}
+	}
 	if err != nil || t.record != nil && t.Status == Waiting { // another time is due; to look costs a scan
 		a.look()
 	}
