@@ -21,15 +21,7 @@ type Health struct {
 	// Options.Learn.Holdout there are none.
 	Uplift meta.Uplift
 
-	since              time.Time
-	delivered, blocked int
-	failed             string // lines of the blocked ones, newest first, at most maxShown
-	open               string // lines of those that wait, ask or were left, at most maxShown and one more
-
-	// saved is the difference a delivered run between those by a learned plan and those that a reasoner has
-	// thought about, in model calls and dollars, of the runs that told. They are other cases, so it says what
-	// plans save where cases are alike.
-	saved meta.Uplift
+	text string
 }
 
 const (
@@ -42,47 +34,47 @@ const (
 // "struggling" where the last one was blocked, or fewer than nine in ten were delivered; else "healthy".
 // Canceled runs do not count.
 func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
-	v := a.In(scope)
-	h := Health{State: "no_data", since: a.opts.Now().Add(-healthSpan)}
+	v, since := a.In(scope), a.opts.Now().Add(-healthSpan)
+	h := Health{State: "no_data"}
 	t, err := a.tenant(ctx, v.scope)
 	if err != nil {
 		return h, err
 	}
 	var ended []*record
-	var arms meta.Arms // by a plan, thought about
-	waits := 0
+	open, waits := "", 0 // lines of those that wait, ask or were left; how many they are
 	for r, err := range t.records(ctx, v.scope) {
 		switch {
 		case err != nil:
 			return h, err
 		case r.Status == Waiting, r.Status == Asking, r.Status == Running && (r.Left || a.abandoned(r)):
 			if waits++; waits <= maxShown {
-				h.open += t.line(ctx, r)
+				open += t.line(ctx, r)
 			}
-		case r.Status == Running, r.Status == Canceled, r.Ended.Before(h.since):
+		case r.Status == Running, r.Status == Canceled, r.Ended.Before(since):
 		default:
 			ended = append(ended, r)
 		}
 	}
 	if waits > maxShown {
-		h.open += fmt.Sprintf("\nwaiting: %d more runs", waits-maxShown)
+		open += fmt.Sprintf("\nwaiting: %d more runs", waits-maxShown)
 	}
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
-	row := 0 // of the newest ones, how many were blocked
+	failed, blocked := "", 0 // lines of those that were blocked; how many they are
+	row := 0                 // of the newest ones, how many were blocked
+	var arms meta.Arms       // of the delivered ones: by a learned plan, and thought about by a reasoner
 	for i, r := range ended {
 		if r.Status == Blocked {
-			h.blocked++
+			blocked++
 			if row == i {
 				row++
 			}
-			if h.blocked <= maxShown {
-				h.failed += t.line(ctx, r)
+			if blocked <= maxShown {
+				failed += t.line(ctx, r)
 			}
 			continue
 		}
-		h.delivered++
 		fired := r.Deliberations == 0
 		if fired && r.Fired == 0 {
 			continue // nobody has thought about it
@@ -93,8 +85,8 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 			arms.Add(fired, true, new(0), new(0.0), 1)
 		}
 	}
-	h.saved = arms.Uplift()
-	share := float64(h.delivered) / float64(max(1, len(ended)))
+	delivered, day := len(ended)-blocked, since.Format(time.DateOnly)
+	share := float64(delivered) / float64(max(1, len(ended)))
 	switch {
 	case len(ended) == 0:
 	case row >= 3, share < .5:
@@ -104,6 +96,11 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	default:
 		h.State = "healthy"
 	}
+	h.text = "no data: no run has ended since " + day + open
+	if len(ended) > 0 {
+		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: %s",
+			h.State, delivered, len(ended), day, failed, open, savings(arms.Uplift()))
+	}
 	h.Uplift, err = t.layer.Uplift(ctx, v.scope)
 	return h, err
 }
@@ -111,17 +108,16 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were
 // delivered, a line for each of the last five that were blocked and of the first five that ask, wait or were
 // left by their caller, and what learned plans have saved.
-func (h Health) Text() string {
-	if h.State == "no_data" {
-		return "no data: no run has ended since " + h.since.Format(time.DateOnly) + h.open
+func (h Health) Text() string { return h.text }
+
+// savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,
+// between those by a plan and those that a reasoner has thought about, of the runs that told. They are other
+// cases, so it says what plans save where cases are alike.
+func savings(u meta.Uplift) string {
+	if u.Calls.N+u.USD.N == 0 {
+		return "no data on what they save"
 	}
-	text := fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: ", h.State,
-		h.delivered, h.delivered+h.blocked, h.since.Format(time.DateOnly), h.failed, h.open)
-	if h.saved.Calls.N+h.saved.USD.N == 0 {
-		return text + "no data on what they save"
-	}
-	calls, usd := saved(h.saved.Calls, "model calls", inCalls), saved(h.saved.USD, "dollars", inDollars)
-	return text + calls + ";\n  " + usd
+	return saved(u.Calls, "model calls", inCalls) + ";\n  " + saved(u.USD, "dollars", inDollars)
 }
 
 // abandoned reports whether nobody here goes on with a run unless told to.
