@@ -269,14 +269,14 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 	if err != nil {
 		return err
 	}
-	var near []*record
+	var nearest *record
 	same := []*record{found} // those of cases that differ in no more than their words
 	for _, key := range keys {
 		r, err := l.plans(ctx, c, s, key)
 		if err != nil {
 			return err
 		}
-		if near = append(near, r); r.differs(c, s) == otherWords {
+		if nearest = cmp.Or(nearest, r); r.differs(c, s) == otherWords {
 			same = append(same, r)
 		}
 	}
@@ -289,9 +289,9 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 		}
 	}
 	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
-	if len(near) > 0 { // plans of more keys make the prompt longer, and no better
-		for _, p := range near[0].Plans {
-			a.suggest(p.suggestion(s, c.Text), near[0].differs(c, s))
+	if nearest != nil { // plans of more keys make the prompt longer, and no better
+		for _, p := range nearest.Plans {
+			a.suggest(p.suggestion(s, c.Text), nearest.differs(c, s))
 		}
 	}
 	return nil
@@ -336,10 +336,7 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
 	drop := func(key string, unchanged store.Condition, words memory.ID) error {
 		err := l.group.Update(ctx, func(b *store.Batch) error {
-			if err := l.forget(ctx, b, casesOf(scope), words); err != nil {
-				return err
-			}
-			return b.Delete(key, unchanged)
+			return cmp.Or(l.forget(ctx, b, casesOf(scope), words), b.Delete(key, unchanged))
 		})
 		if err == nil {
 			n++
