@@ -60,7 +60,7 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 	return nil, why
 }
 
-func plansOf(r *record) []*plan { return merge("", []*record{r.read()}, r).Plans }
+func plansOf(r *record) []*plan { return merge("", []*record{r}, r).Plans }
 
 func shown(calls []reason.PlanCall) string {
 	var b strings.Builder

@@ -32,7 +32,7 @@ const (
 )
 
 func (v Verdict) check() error {
-	if _, ok := outcomes[v]; !ok {
+	if v != Unknown && v != Delivered && v != Failed {
 		return fmt.Errorf("learn: no verdict: %q", string(v))
 	}
 	return nil
@@ -239,7 +239,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 		r.count(id, g.Counted, l.now(), -1)
 		g.Counted = r.count(id, o.Verdict, l.now(), +1)
 		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 { // would it fire?
-			all := merge(c.Scope, []*record{r.read()}, r)
+			all := merge(c.Scope, []*record{r}, r)
 			_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
 			g.Ready = why == ""
 		}
@@ -290,9 +290,6 @@ func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, 
 	return all.Uplift(), err
 }
 
-// outcomes are rank's words for verdicts.
-var outcomes = map[Verdict]rank.Outcome{Delivered: rank.Delivered, Failed: rank.Failed, Unknown: rank.Unknown}
-
 // credit says what became of the memories that were shown, and of the worker.
 func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 	c, o := &g.Case, &g.Outcome
@@ -315,7 +312,7 @@ func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
 		return nil
 	}
 	return l.book.In(c.Lessons).Stage(ctx, b, rank.Sample{
-		Run: f.Key, Candidate: o.Worker, Outcome: outcomes[o.Verdict], At: g.At,
+		Run: f.Key, Candidate: o.Worker, Outcome: cmp.Or(rank.Outcome(o.Verdict), rank.Unknown), At: g.At,
 		Task: rank.Task{Skill: c.Skill, Key: c.Situation}, Usage: *cmp.Or(o.Usage, &reason.Usage{}),
 	})
 }

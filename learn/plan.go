@@ -77,8 +77,7 @@ type delivery struct {
 	Applied []applied // the memories that its deliberation applied
 	Rules   []string  // digests of the rules that it knew
 
-	ready bool     // the fields below are set
-	in    []leaf   // the inputs of the case
+	in    []leaf   // by read, as what follows: the inputs of the case
 	words []leaf   // and the words of its text, see worded
 	rest  string   // what its text has beside them
 	trees []any    // the inputs of the calls
@@ -99,21 +98,14 @@ type applied struct {
 	Said  string
 }
 
-// read makes a record ready to be compared with cases of its key. All JSON in it was read before it was kept.
-func (r *record) read() *record {
-	for _, p := range r.Plans {
-		for _, d := range p.Deliveries {
-			if d.ready {
-				continue // others read it: it must not be written
-			}
-			scope, _, _ := strings.Cut(d.ID, "\x00")
-			v, _ := schema.Read(d.Inputs)
-			d.ready, d.scope = true, memory.Scope(scope)
-			d.readCalls(leaves(v))
-			d.words, d.rest = worded(d.Text, d.in)
-		}
-	}
-	return r
+// read makes a delivery ready to be compared, before it is put into a record: there others look at it, so that
+// it is not written any more. All JSON in it was read before it was kept.
+func (d *delivery) read() {
+	scope, _, _ := strings.Cut(d.ID, "\x00")
+	d.scope = memory.Scope(scope)
+	v, _ := schema.Read(d.Inputs)
+	d.readCalls(leaves(v))
+	d.words, d.rest = worded(d.Text, d.in)
 }
 
 // readCalls looks for values of the case in the calls of a delivery.
@@ -184,6 +176,7 @@ func (r *record) ensure(id string) *plan {
 // add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has
 // edited or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
 func (r *record) add(id string, d *delivery) {
+	d.read()
 	p := r.ensure(id)
 	p.Deliveries, p.Last = append(p.Deliveries, d), d.At
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
@@ -231,7 +224,12 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 	if err := cmp.Or(err, codec.Unmarshal(e.Value, r)); err != nil {
 		return &record{}, fmt.Errorf("learn: %s: %w", key, err)
 	}
-	if r.read().rev = e.Rev; e.Rev != 0 { // else it is staged
+	for _, p := range r.Plans {
+		for _, d := range p.Deliveries {
+			d.read()
+		}
+	}
+	if r.rev = e.Rev; e.Rev != 0 { // else it is staged
 		l.read.Add(key, r)
 	}
 	return r, nil
@@ -248,7 +246,7 @@ func (l *Layer) edit(ctx context.Context, b *store.Batch, key string, f func(*re
 	if changed, err := f(&r); err != nil || !changed {
 		return err
 	}
-	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, r.read()) }) // nobody decodes it again
+	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, &r) }) // nobody decodes it again
 	return codec.Put(b, key, r, store.At(was.rev))
 }
 
@@ -392,13 +390,11 @@ func until(id string, in ...*record) (at time.Time, why string) {
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
 // rules those that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless
-// they mean other calls for a third of their scopes; where two pairs mean different calls, none does. Of the
-// cases that share what both have in common, a plan takes two more than any other has, to outvote a mistake.
-// Its last six outvote what others delivered before, but for a number that is beyond those of its own.
+// they mean other calls for a third of their scopes; where two pairs mean different calls, none does.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
-	var since time.Time // others' deliveries count from here on
+	var since time.Time // when others' deliveries begin to count: with its last six, but for a number beyond its own
 	if n := len(p.Deliveries) - maxDeliveries; n >= 0 {
 		since = p.Deliveries[n].At
 	}
@@ -414,22 +410,20 @@ func (p *plan) fire(
 				continue // it is that scope's own
 			}
 			got, no := agree(a, b, now, p.Deliveries, calls)
-			for _, o := range all {
-				if n := o.common(a, b, since); no == "" && o.ID != p.ID && n > max(0, p.common(a, b, time.Time{})-2) {
-					no = "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
-				}
+			if no == "" {
+				no = p.outvoted(a, b, all, since)
 			}
 			if no == "" && calls == nil && p.refuted(a, b) {
 				no = "another delivery was made otherwise than these two mean"
 			}
-			switch {
-			case no == "" && calls != nil && !samePlan(calls, got):
-				return nil, "its deliveries mean different calls for this case"
-			case no == "":
-				calls, why = got, ""
-			case calls == nil:
+			if no != "" {
 				why = cmp.Or(why, no)
+				continue
 			}
+			if calls != nil && !samePlan(calls, got) {
+				return nil, "its deliveries mean different calls for this case"
+			}
+			calls = got
 		}
 	}
 	if calls == nil {
@@ -440,6 +434,18 @@ func (p *plan) fire(
 		return nil, "there is a rule that its last deliberation did not know"
 	}
 	return calls, ""
+}
+
+// outvoted says that another plan has delivered cases that share what two deliveries have in common, too. This
+// one takes two more of them than any other has: so a model that is wrong now and then is outvoted.
+func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
+	most := max(0, p.sharing(a, b, time.Time{})-2)
+	for _, o := range all {
+		if o.ID != p.ID && o.sharing(a, b, since) > most {
+			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
+		}
+	}
+	return ""
 }
 
 // refuted reports whether two deliveries mean other calls than the case of a third of their scopes has had.
@@ -455,8 +461,8 @@ func (p *plan) refuted(a, b *delivery) bool {
 	})
 }
 
-// common counts the deliveries since a time that have what two inputs share.
-func (p *plan) common(a, b *delivery, since time.Time) (n int) {
+// sharing counts the deliveries since a time that have what the inputs of two share.
+func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
 	for _, d := range p.Deliveries {
 		has := !d.At.Before(since)
 		for i, l := range a.in {
