@@ -431,6 +431,30 @@ func TestLearns(t *testing.T) {
 	require.JSONEq(t, `{"order":"SO-1003"}`, string(pay.Calls()[4].Task.Inputs))
 }
 
+// Tasks of the host's own are done as they are. What their worker calls is learned, and does not fire there.
+func TestTasksOfTheHost(t *testing.T) {
+	calls := act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+		require.Nil(t, c.Fires)
+		return &act.Result{Plan: &reason.Plan{Calls: []reason.PlanCall{{Name: "look", Inputs: c.Inputs}}}}, nil
+	})
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{{
+		Name: "ann", Skills: []string{"write"}, Executor: calls, Gates: []act.Gate{act.NoGate},
+	}}}, nil)
+	o := arc.Objective{Text: "Find the order.", Tasks: []reason.Task{task("find", "write")}}
+	for n := range 3 {
+		o.Inputs = order(n)
+		require.Zero(t, run(t, a, o).Fired)
+	}
+	require.NotContains(t, strings.Join(*story, "\n"), "fires from now on")
+	why, err := a.In("").Why(t.Context(), o)
+	require.NoError(t, err)
+	require.Contains(t, why, "tasks of its own")
+	o.Tasks = nil
+	why, err = a.In("").Why(t.Context(), o)
+	require.NoError(t, err)
+	require.Contains(t, why, "a plan fires")
+}
+
 // A fired plan that fails is retried as a reasoned one.
 func TestFiredPlanFails(t *testing.T) {
 	r := &arctest.Reasoner{Decision: fixed}

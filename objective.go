@@ -34,7 +34,7 @@ type Objective struct {
 	Lessons    memory.Scope   `cbor:",omitzero"` // where plans and figures are shared: Scope or above; "": Scope
 	Also       []memory.Scope `cbor:",omitzero"` // scopes of the tenant that are recalled from, too
 	Conditions []string       `cbor:",omitzero"` // what else must hold for the same plan to be right
-	Tasks      []reason.Task  `cbor:",omitzero"` // the host's plan, if any; the reasoner is asked once it fails
+	Tasks      []reason.Task  `cbor:",omitzero"` // the host's plan: none fires; the reasoner is asked if it fails
 	Secrets    []string       `cbor:",omitzero"` // names of secrets that may stand in it, see [Host].Secrets
 	Budget     Budget         `cbor:",omitzero"`
 

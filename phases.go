@@ -770,7 +770,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		if err != nil {
 			return err
 		}
-		if learned.Ready && !a.Fired && !a.Suggested { // one that fires already is no news
+		if learned.Ready && !a.Fired && !a.Suggested && !a.Given { // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil

@@ -249,6 +249,9 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(o.Tasks) > 0 {
+		return "it has tasks of its own, and no plan fires in their place", nil
+	}
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return "", err
