@@ -290,6 +290,34 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// What a call is made by may be what the one before returned: a plan of which nobody knows that is suggested. With
+// what it returned, the host sees where a case is another. Tasks with words were planned before anything was done.
+func TestFiresByWhatWasReturned(t *testing.T) {
+	for _, k := range []struct{ first, words, second string }{{"", "", ""}, {"a", "", "a"}, {"a", "", "b"}, {"", "look it up", ""}} {
+		b := open(t, acme(learn.Options{}))
+		of := func(order, returned string) (learn.Case, *reason.Plan) {
+			c, p := refund("acme", order)
+			looked := reason.PlanCall{Name: "lookup", Inputs: json.RawMessage(`{"id":"` + order + `"}`), ResultDigest: returned, Text: k.words}
+			p.Calls = []reason.PlanCall{looked, {Name: "refund", Inputs: json.RawMessage(`{"amount":20,"id":"` + order + `"}`)}}
+			return c, p
+		}
+		b.deliver(of("SO-101", k.first))
+		b.deliver(of("SO-102", k.second))
+		c, want := of("SO-103", k.first)
+		a := b.before(c)
+		if k.first+k.words == "" {
+			require.Nil(t, a.Fires)
+			require.Contains(t, a.Why, "nobody has said what lookup returned")
+			require.Len(t, a.Suggestions, 1)
+			continue
+		}
+		if k.first != k.second {
+			want.Calls[0].ResultDigest = "" // equal to none
+		}
+		require.Equal(t, want, a.Fires, a.Why)
+	}
+}
+
 // A plan that a check refused where it had fired fires for nobody before two later deliveries.
 func TestRefusedWhereItFired(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
@@ -895,7 +923,7 @@ func TestFreeText(t *testing.T) {
 			}
 			made, said := &reason.Plan{}, 0
 			for _, name := range kind.calls {
-				made.Calls = append(made.Calls, reason.PlanCall{Name: name, Inputs: json.RawMessage(`{"id":"` + order + `","lang":"en"}`)})
+				made.Calls = append(made.Calls, reason.PlanCall{Name: name, Inputs: json.RawMessage(`{"id":"` + order + `","lang":"en"}`), ResultDigest: "ok"})
 			}
 			const tools, result, answer = 1200, 300, 200
 			turns := func(read int, calls []reason.PlanCall) (cost int) { // the model is asked for each call, and for the answer
@@ -919,6 +947,9 @@ func TestFreeText(t *testing.T) {
 				with += read + len(made.Calls)*result + 5*answer
 				right++
 			case err == nil && summary(plan) == summary(made): // asked for the plan's name and its inputs, and for the answer
+				for i := range plan.Calls {
+					plan.Calls[i].ResultDigest = "ok" // what is only suggested says nothing of results
+				}
 				require.Equal(t, made, plan)
 				said := 20 + len(given)
 				with += read + 5*said + read + said + len(made.Calls)*result + 5*answer

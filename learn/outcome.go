@@ -43,7 +43,7 @@ type Outcome struct {
 	Verdict   Verdict          `cbor:",omitzero"`
 	Complaint string           `cbor:",omitzero"` // why it failed, where that is not in Failed
 	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last
-	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: not known, or those of Fires
+	Plan      *reason.Plan     `cbor:",omitzero"` // the calls made, with a ResultDigest; nil: not known, or those of Fires
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
 	Utilized  []memory.ID      `cbor:",omitzero"` // nil: not known
 	Misled    []memory.ID      `cbor:",omitzero"`

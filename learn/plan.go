@@ -698,6 +698,9 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 		return nil, "a call has a day that the case did not say, as if it had been worked out"
 	}
 	for i := range calls {
+		if c := a.Calls[i]; i < len(calls)-1 && c.ResultDigest+c.Text == "" {
+			return nil, "nobody has said what " + c.Name + " returned, by which the next call may have been made"
+		}
 		if a.Calls[i].ResultDigest == b.Calls[i].ResultDigest {
 			calls[i].ResultDigest = a.Calls[i].ResultDigest
 		}

@@ -10,16 +10,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 )
 
-// digest identifies a result, whatever the values of the case: where a value of the inputs of two characters
-// or more stands, the value's name counts. So the state of order A-1 in one case and that of order A-2 in
+// Digest identifies a result of a tool in a case with such inputs, whatever their values: where one of two
+// characters or more stands, its name counts. So the state of order A-1 in one case and that of order A-2 in
 // another are the same if they differ in nothing else. Where one stands inside a word or a number, as 10 does
-// in 100, it may be there by chance, and no value is replaced.
-func digest(result json.RawMessage, c *act.Call) string {
+// in 100, it may be there by chance, and no value is replaced. It is the ResultDigest of a [reason.PlanCall].
+func Digest(result json.RawMessage, inputs ...json.RawMessage) string {
 	names := map[string]string{} // dotted paths, by the strings and numbers there as they are written in JSON
 	name := func(path string, v any) any {
 		raw, err := schema.Marshal(v)
@@ -30,8 +29,8 @@ func digest(result json.RawMessage, c *act.Call) string {
 		}
 		return v
 	}
-	for _, inputs := range []json.RawMessage{c.Inputs, c.Task.Inputs} {
-		v, _ := schema.Read(inputs) // what is no JSON names nothing
+	for _, raw := range inputs {
+		v, _ := schema.Read(raw) // what is no JSON names nothing
 		schema.Rewrite("", v, name)
 	}
 	// Of two values that begin alike the longer one is tried first.
@@ -44,7 +43,7 @@ func digest(result json.RawMessage, c *act.Call) string {
 	}
 	raw, err := schema.Canonical(result)
 	if err != nil {
-		return "" // it equals nothing
+		raw = result // a text
 	}
 	text := strings.NewReplacer(swap...).Replace(string(raw))
 	if strings.Contains(text, "\x01") && inside.MatchString(text) {

@@ -301,7 +301,7 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		if m.Failed = why != nil; m.Failed {
 			m.Shown = "Error: " + clip(why.Error(), maxShown)
 		} else {
-			m.Shown, m.ResultDigest = clip(shown(result), maxShown), digest(result, a.call)
+			m.Shown, m.ResultDigest = clip(shown(result), maxShown), Digest(result, a.call.Inputs, a.call.Task.Inputs)
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil

@@ -17,8 +17,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -40,8 +42,8 @@ type call struct {
 	} `json:"function"`
 }
 
-// tools are what the loop can do.
-var tools = map[string]func(in map[string]string) string{
+// can is what the loop can do.
+var can = map[string]func(in map[string]string) string{
 	"lookup": func(in map[string]string) string { return "order " + in["order"] + " was shipped on Monday" },
 }
 
@@ -54,8 +56,9 @@ type agent struct {
 	asked      int // how often the model was
 }
 
-// answer asks the model and runs its tools until there is an answer, and returns the calls that it made.
-func (a *agent) answer(ctx context.Context, prompt string) (string, []reason.PlanCall, error) {
+// answer asks the model and runs its tools until there is an answer, and returns the calls that it made for a
+// case with such inputs.
+func (a *agent) answer(ctx context.Context, prompt string, inputs []byte) (string, []reason.PlanCall, error) {
 	messages := []message{{Role: "user", Content: prompt}}
 	var made []reason.PlanCall
 	for {
@@ -69,8 +72,10 @@ func (a *agent) answer(ctx context.Context, prompt string) (string, []reason.Pla
 		messages = append(messages, m)
 		for _, c := range m.Calls {
 			call := reason.PlanCall{Name: c.Function.Name, Inputs: json.RawMessage(c.Function.Arguments)}
+			said := run(call)
+			call.ResultDigest = tools.Digest([]byte(said), inputs)
 			made = append(made, call)
-			messages = append(messages, message{Role: "tool", ID: c.ID, Content: run(call)})
+			messages = append(messages, message{Role: "tool", ID: c.ID, Content: said})
 		}
 	}
 }
@@ -108,7 +113,7 @@ func (a *agent) ask(ctx context.Context, messages []message) (message, error) {
 // run makes a call of a tool.
 func run(c reason.PlanCall) string {
 	var in map[string]string
-	if f := tools[c.Name]; f != nil && json.Unmarshal(c.Inputs, &in) == nil {
+	if f := can[c.Name]; f != nil && json.Unmarshal(c.Inputs, &in) == nil {
 		return f(in)
 	}
 	return "no such tool, or its inputs are no strings"
@@ -153,21 +158,25 @@ func handle(ctx context.Context, layer *learn.Layer, a *agent, order string) (le
 		log.Print(err) // the Advice is empty then, and usable
 	}
 	prompt := advice.Prompt() + text
+	var fired []reason.PlanCall
 	if advice.Fires != nil { // its calls are made without asking; the model only writes the answer
 		for _, c := range advice.Fires.Calls {
-			prompt += "\n" + c.Name + " says: " + run(c)
+			said, as := run(c), c.ResultDigest
+			prompt += "\n" + c.Name + " says: " + said
+			c.ResultDigest = tools.Digest([]byte(said), inputs)
+			if fired = append(fired, c); c.ResultDigest != as {
+				break // the case is another than those that were delivered: the model goes on
+			}
 		}
 	}
 	outcome := learn.Outcome{Verdict: learn.Failed}
 	for len(outcome.Failed) < 3 {
-		answer, made, err := a.answer(ctx, prompt)
+		answer, made, err := a.answer(ctx, prompt, inputs)
 		if err != nil {
 			return outcome, err
 		}
 		outcome.Answer = answer
-		if advice.Fires == nil {
-			outcome.Plan = &reason.Plan{Calls: made}
-		}
+		outcome.Plan = &reason.Plan{Calls: slices.Concat(fired, made)}
 		if strings.Contains(answer, order) { // the check
 			outcome.Verdict = learn.Delivered
 			break
