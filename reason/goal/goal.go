@@ -218,7 +218,7 @@ func (g *goal) evaluate(w *World) verdict {
 	v := verdict{Standing: Standing{Goal: g.ID, Status: Unknown}}
 	value, at, err := w.value(g.place)
 	switch {
-	case g.Enabled != nil && !*g.Enabled:
+	case g.says() == "":
 		v.Reason = "it is not enabled"
 		return v
 	case err != nil:
@@ -285,6 +285,14 @@ func (g *goal) spread(v any) (met bool, actual any) {
 		met = met && math.Abs(shares[k]-want) <= *g.Tolerance+rounding
 	}
 	return met, shares
+}
+
+// says is what the goal wants of which value; "": it is not enabled.
+func (g *goal) says() string {
+	if g.Enabled != nil && !*g.Enabled {
+		return ""
+	}
+	return g.Selector + " is " + g.wanted()
 }
 
 // wanted says in words what the value should be.

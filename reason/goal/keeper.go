@@ -45,6 +45,7 @@ type Keeper struct {
 
 	ticking  sync.Mutex
 	proposed map[string]time.Time // when an action was last proposed for a goal
+	had      []goal               // by the last Tick
 
 	mu   sync.Mutex
 	errs []error // of runs that could not begin, for the next Tick
@@ -58,9 +59,10 @@ type record struct {
 	Skill  string          `cbor:"4,keyasint,omitempty"`
 	Began  time.Time       `cbor:"5,keyasint,omitzero"`
 	Ended  time.Time       `cbor:"6,keyasint,omitzero"`
-	Judge  string          `cbor:"7,keyasint,omitempty"` // the run that a reading is to judge
-	Cool   time.Time       `cbor:"8,keyasint,omitzero"`  // until when the goal is left alone
-	Past   map[string]past `cbor:"9,keyasint,omitempty"` // by worker
+	Judge  string          `cbor:"7,keyasint,omitempty"`  // the run that a reading is to judge
+	Cool   time.Time       `cbor:"8,keyasint,omitzero"`   // until when the goal is left alone
+	Past   map[string]past `cbor:"9,keyasint,omitempty"`  // by worker
+	Wanted string          `cbor:"10,keyasint,omitempty"` // by the goal, as it was for the last dispatch
 
 	rev store.Revision
 }
@@ -127,6 +129,16 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 		return nil, errors.Join(append(errs, err)...)
 	}
 	t := &tick{Keeper: k, now: k.world.now(), goals: goals, records: records}
+	for _, g := range k.had {
+		there := func(o goal) bool { return o.ID == g.ID }
+		if r := records[g.ID]; r != nil && wrong == nil && !slices.ContainsFunc(goals, there) {
+			g.Enabled = new(false) // it was deleted, or has another name
+			if err := t.settle(ctx, &g, r, &verdict{}); err != nil && !errors.Is(err, store.ErrConflict) {
+				errs = append(errs, fmt.Errorf("goal: %s: %w", g.ID, err))
+			}
+		}
+	}
+	k.had = goals
 	var out []Standing
 	for i := range goals {
 		g := &goals[i]
@@ -219,10 +231,15 @@ type tick struct {
 // show the effects. Judge comes before the record says that it was judged: a process that dies between the
 // two judges again, which changes nothing.
 func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error {
+	changed := r.Wanted != "" && r.Wanted != g.says()
 	if r.Run != "" {
-		if err := t.end(ctx, g, r, v); err != nil || r.Run != "" {
+		if err := t.end(ctx, g, r, v, changed); err != nil || r.Run != "" {
 			return err
 		}
+	}
+	if changed { // no reading of this goal judges what was done for another
+		r.Judge, r.Wanted = "", ""
+		return t.keep(ctx, g, r)
 	}
 	if r.Judge == "" || !v.at.After(r.Ended) || v.Status == Violated && t.now.Before(r.Cool) {
 		return nil // its effects may still come to show
@@ -240,17 +257,18 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 	return t.keep(ctx, g, r)
 }
 
-// end takes in the end of the run that is under way, if it has come.
-func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict) error {
+// end takes in the end of the run that is under way, if it has come. It ends one that waits, where the goal is
+// met, or has changed.
+func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed bool) error {
 	report, err := t.view.Report(ctx, r.Run)
 	if errors.Is(err, store.ErrNotFound) { // its process may have ended before the run began
 		switch {
 		case t.now.Before(r.Began.Add(claimed)):
-		case v.Status == Violated:
-			t.begin(ctx, g, r, v)
-		case v.Status == Met:
+		case v.Status == Met, changed:
 			r.Run = ""
 			return t.keep(ctx, g, r)
+		case v.Status == Violated:
+			t.begin(ctx, g, r, v)
 		}
 		return nil
 	}
@@ -259,10 +277,13 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict) error {
 	}
 	switch report.Status {
 	case arc.Waiting, arc.Asking:
-		if v.Status != Met || !v.at.After(r.Began) {
+		why := "the goal is met: " + v.Reason
+		if changed {
+			why = "the goal is another now, or none"
+		} else if v.Status != Met || !v.at.After(r.Began) {
 			return nil
 		}
-		err := t.view.Cancel(ctx, r.Run, "the goal is met: "+v.Reason)
+		err := t.view.Cancel(ctx, r.Run, why)
 		if err != nil && !errors.Is(err, arc.ErrState) { // or it has just ended
 			return err
 		}
@@ -326,7 +347,7 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	}
 	r.N++
 	r.Run, r.Worker, r.Skill = fmt.Sprintf("goal/%s/%06d", g.ID, r.N), worker, skill
-	r.Began, r.Judge = t.now, ""
+	r.Began, r.Judge, r.Wanted = t.now, "", g.says()
 	if err = t.keep(ctx, g, r); err == nil {
 		t.begin(ctx, g, r, v)
 	} else {
@@ -410,15 +431,14 @@ func (t *tick) first(ctx context.Context, g *goal, able map[string][]rank.Candid
 
 // begin begins the run of a dispatch, or goes on with it: it is the same run, whoever begins it.
 func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
-	wanted := g.Selector + " is " + g.wanted()
-	what := fmt.Sprintf("Keep the goal %s: %s", g.ID, cmp.Or(g.Description, wanted))
+	what := fmt.Sprintf("Keep the goal %s: %s", g.ID, cmp.Or(g.Description, g.says()))
 	data, _ := json.Marshal(map[string]any{ // of strings
 		"goal": g.ID, "selector": g.Selector, "actual": clip(text(v.actual)),
 	})
 	o := arc.Objective{
 		ID: r.Run, Scope: t.world.scope, Session: "goal/" + g.ID, Situation: "goal " + g.ID, Text: what,
 		Data: data, Provisional: true,
-		Tasks: []reason.Task{{Objective: what, Worker: r.Worker, Skill: r.Skill, Verify: wanted}},
+		Tasks: []reason.Task{{Objective: what, Worker: r.Worker, Skill: r.Skill, Verify: g.says()}},
 	}
 	t.runs.Go(func() {
 		_, err := t.agent.Run(context.WithoutCancel(ctx), o) // it ends with the Agent

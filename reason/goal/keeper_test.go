@@ -284,6 +284,48 @@ func TestPerson(t *testing.T) {
 	})
 }
 
+// What waits for a person for a goal that wants something else now, or is none any more, is not done after a yes,
+// and no reading of the new goal judges what was done for the former.
+func TestChangedGoal(t *testing.T) {
+	for name, document := range map[string]string{
+		"disabled": strings.Replace(ci, "max: 0", "max: 0, enabled: false", 1),
+		"deleted":  "goals: []",
+		"renamed":  strings.Replace(ci, "id: ci", "id: other", 1),
+		"turned":   strings.Replace(ci, "max: 0", "min: 10", 1),
+		"another":  strings.Replace(ci, "ci.data", "build.data", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gated := mender("ann")
+				gated.Mode = act.Gated
+				b := open(t, store.NewMem(), ci, nil, gated)
+				first := b.tick(0).Run
+				require.NoError(t, b.goals.Load([]byte(document)))
+				<-time.After(31 * time.Second)
+				_, err := b.keep.Tick(t.Context())
+				require.NoError(t, err)
+				synctest.Wait()
+				r, err := b.view.Report(t.Context(), first)
+				require.NoError(t, err)
+				require.Equal(t, arc.Canceled, r.Status)
+				require.Empty(t, b.called())
+				require.NoError(t, b.goals.Load([]byte(ci)))
+				require.NotEqual(t, first, b.tick(time.Hour).Run, "it begins anew")
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, mender("ann"))
+		b.tick(0)
+		require.NoError(t, b.goals.Load([]byte(strings.Replace(ci, "max: 0", "min: 10", 1))))
+		require.Equal(t, goal.Violated, b.tick(time.Minute).Status)
+		b.tick(time.Hour)
+		book, err := b.view.Book(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, book.Stats("ann", "mend").Delivered, "it did what was wanted then")
+	})
+}
+
 // What was in flight goes on after a restart: as the same run, whether it had begun or not.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
