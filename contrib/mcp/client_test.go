@@ -321,6 +321,21 @@ func TestServerThatDies(t *testing.T) {
 	require.ErrorContains(t, err, "closed")
 }
 
+// A worker with the tools of two servers.
+func ExampleClient_Tools() {
+	model := &reasontest.Script{}
+	shop := Dial("https://shop.example.com/mcp", nil)
+	github := Command(func() *exec.Cmd { return exec.Command("github-mcp-server", "stdio") }, nil)
+	both := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		others, err := shop.Tools(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return github.Executor(model, nil, others...).Execute(ctx, c)
+	})
+	_ = act.Worker{Name: "support", Executor: both, Gates: []act.Gate{act.NoGate}}
+}
+
 // What goes wrong with a server is told without its address: of many the key is in the query.
 func TestAddressWithAKey(t *testing.T) {
 	c := Dial("http://me:hidden1@127.0.0.1:1/mcp?exaApiKey=hidden2", nil)

@@ -18,8 +18,9 @@
 // Those workers are asked that list an effect (act.Worker's Effects) on the goal's value, or on one above or
 // below it, that does not move it the wrong way: no "inc" by -1 where it is too low, no "set" to what is not
 // wanted. Of several the policy of package rank says who is first. A worker with Skills gets the task under
-// the first of them. Its Mode and Blast say whether a person is asked. A worker's failure has it tried once
-// more, then the host's Reasoner plans, if there is one; no other worker is called for it unasked.
+// the first of them. The Data of its Call says which value is off: {"goal", "selector", "actual"}, all texts.
+// Its Mode and Blast say whether a person is asked. A worker's failure has it tried once more, then the
+// host's Reasoner plans, if there is one; no other worker is called for it unasked.
 //
 // # When
 //
