@@ -206,9 +206,6 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if !c.Fresh && !t.tenant.layer.HeldOut(&c) {
 		advice.Facts = t.facts(ctx)
 	}
-	if len(t.Aims) == 1 {
-		t.Advice = advice.ID
-	}
 	t.advice = &advice
 	t.keep(adviceName(a.Advised), advice.Known)
 	if n, warned := len(advice.Memories), len(advice.Warnings); n+warned > 0 {
@@ -863,7 +860,7 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 // asks is the case of the aim that is to be advised on.
 func (t *turn) asks() reason.Case {
 	c := t.objective.asks()
-	c.ID, c.Run, c.Scope = t.ID+"/"+strconv.Itoa(t.aim().Advised), t.ID, t.Scope
+	c.ID, c.Run, c.Scope = t.adviceID(t.aim()), t.ID, t.Scope
 	c.Text, c.Goals = t.aim().Text, t.goals()
 	return c
 }

@@ -80,6 +80,25 @@ func dueKey(at time.Time, scope memory.Scope, id string) string {
 	return fmt.Sprintf("%s%020d/%s/%s", duePlace, max(0, at.UnixNano()), scope.Tenant(), runKey(scope, id))
 }
 
+// dueKey is by when the scheduler looks at the run: at once, if it is found running by a process that did not
+// begin it; when an outage may be over; when silence decides on an approval; "": never.
+func (r *record) dueKey() string {
+	at := r.Due
+	switch r.Status {
+	case Running:
+		at = r.Began
+	case Waiting:
+		for i, p := range r.Pending {
+			if i == 0 || p.Deadline.Before(at) {
+				at = p.Deadline
+			}
+		}
+	default:
+		return ""
+	}
+	return dueKey(at, r.Scope, r.ID)
+}
+
 // dueTime is the time of a key.
 func dueTime(key string) (at time.Time, err error) {
 	digits, _, _ := strings.Cut(strings.TrimPrefix(key, duePlace), "/")

@@ -248,8 +248,8 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 		if missing(err) {
 			return nil
 		}
-		if err == nil && !r.Due.IsZero() {
-			err = b.Delete(dueKey(r.Due, scope, id), store.Any)
+		if err == nil && r.dueKey() != "" {
+			err = b.Delete(r.dueKey(), store.Any)
 		}
 		if err == nil {
 			err = b.Sub(t.prefix).Delete(key, store.At(rev))

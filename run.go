@@ -401,9 +401,7 @@ func (a *Agent) load(
 	t.record = r
 	t.at(rev)
 	t.counted = r.Usage.Add(r.Current.Usage)
-	if !r.Due.IsZero() {
-		t.due, t.dueAt, t.dueOf = dueKey(r.Due, scope, id), r.Due, r.Process
-	}
+	t.due, t.dueOf = r.dueKey(), r.Process
 	o, _, err := load[Objective](ctx, st, partKey(scope, id, "objective"))
 	if err != nil {
 		return nil, err

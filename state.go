@@ -3,6 +3,7 @@ package arc
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -37,7 +38,7 @@ type record struct {
 	Reason  string       `cbor:"11,keyasint,omitzero"`
 	Began   time.Time    `cbor:"12,keyasint"`
 	Ended   time.Time    `cbor:"13,keyasint"`
-	Due     time.Time    `cbor:"14,keyasint"` // when the scheduler looks at it; zero: never
+	Due     time.Time    `cbor:"14,keyasint,omitzero"` // when an outage may be over
 
 	Attempts, Deliberations, Fired int             `cbor:",omitzero"`
 	Usage                          *reason.Usage   `cbor:"15,keyasint,omitzero"` // without that of Current
@@ -50,7 +51,6 @@ type record struct {
 	Answers                        []reason.Answer `cbor:"22,keyasint,omitzero"`
 	Deliveries                     []int           `cbor:"23,keyasint,omitzero"` // the attempts that delivered
 	Advices                        int             `cbor:"24,keyasint,omitzero"` // made so far
-	Advice                         string          `cbor:"25,keyasint,omitzero"` // ID of the last one, for Judge
 }
 
 // aim is the objective, or a subgoal of the one before it.
@@ -119,6 +119,9 @@ func (r *record) held() bool {
 }
 
 func (r *record) aim() *aim { return &r.Aims[len(r.Aims)-1] }
+
+// adviceID is that of an aim's advice.
+func (r *record) adviceID(a *aim) string { return r.ID + "/" + strconv.Itoa(a.Advised) }
 
 // goals are those above the aim.
 func (r *record) goals() (above []string) {

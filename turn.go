@@ -30,7 +30,6 @@ type turn struct {
 	key, name string         // of the record in the tenant's part, and of the run in the Agent
 	rev       store.Revision // of the record as stored; 0: it is not
 	due       string         // its key among those that are due; "": none
-	dueAt     time.Time      // the time in it
 	dueOf     string         // the process in it
 	counted   *reason.Usage  // what the tenant's day has of the run
 
@@ -124,13 +123,8 @@ func (t *turn) keep(name string, v any) {
 func (t *turn) commit(ctx context.Context) (err error) {
 	ctx, end := t.agent.trace(ctx, "commit", t.ID, "", "")
 	defer func() { end(err) }()
-	t.Due, t.Process, t.Left = t.whenDue(), t.agent.process.name, false
-	due := t.due
-	if t.Due.IsZero() {
-		due = ""
-	} else if due == "" || !t.Due.Equal(t.dueAt) {
-		due = dueKey(t.Due, t.Scope, t.ID)
-	}
+	t.Process, t.Left = t.agent.process.name, false
+	due := t.dueKey()
 	raw, err := codec.Marshal(*t.record)
 	if err != nil {
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
@@ -166,7 +160,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
 	t.counted = t.counted.Add(spent)
-	t.due, t.dueAt, t.dueOf = due, t.Due, t.Process
+	t.due, t.dueOf = due, t.Process
 	for _, e := range t.events {
 		t.agent.told(t, e)
 	}
@@ -195,25 +189,6 @@ func (t *turn) stageDue(b *store.Batch, due string) error {
 		return nil
 	}
 	return codec.Put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
-}
-
-// whenDue is when the scheduler looks at the run: at once, if it is found running by a process that did not
-// begin it; when an outage may be over; when silence decides on an approval.
-func (t *turn) whenDue() (at time.Time) {
-	switch {
-	case t.Status == Running:
-		return t.Began
-	case t.Status != Waiting:
-		return time.Time{}
-	case len(t.Pending) == 0:
-		return t.Due
-	}
-	for _, p := range t.Pending {
-		if at.IsZero() || p.Deadline.Before(at) {
-			at = p.Deadline
-		}
-	}
-	return at
 }
 
 // hook calls code of the host that returns nothing.

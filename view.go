@@ -115,7 +115,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 			return err
 		}
 		t.stage(func(ctx context.Context, b *store.Batch) error {
-			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.Advice, verdict, why)
+			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
 			if missing(err) { // it was canceled, or nothing could be recalled for it
 				err = nil
 			}
