@@ -190,7 +190,7 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 		events = slices.Concat(j.noted, events)
 	}
 	j.mu.Unlock()
-	return j.number(ctx, b.Sub(j.prefix), noted, events)
+	return j.number(ctx, b, noted, events)
 }
 
 // number stages events, of which so many were noted, in the next places that no other Journal has filled.
@@ -216,7 +216,7 @@ func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events 
 		for size := 0; n < len(events) && size < maxText; n++ { // an entry has as much, and its last event
 			size += events[n].size()
 		}
-		if err := codec.Put(b, eventKey(next), events[:n], free); err != nil {
+		if err := codec.Put(b, j.prefix+eventKey(next), events[:n], free); err != nil {
 			return err
 		}
 	}

@@ -205,7 +205,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err != nil {
 		return a, err
 	}
-	if c.Fresh || l.HeldOut(&c) {
+	if c.Fresh || l.opts.Holdout > 0 && l.HeldOut(&c) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
 		return a, nil
 	}

@@ -617,8 +617,8 @@ type piece struct{ text, of string }
 
 // split parts a text at the values of inputs that stand in it as whole tokens, the longest first.
 func split(text string, in []leaf) (out []piece) {
-	longest := func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) }
-	in = slices.SortedStableFunc(slices.Values(in), longest)
+	in = slices.Clone(in)
+	slices.SortStableFunc(in, func(v, w leaf) int { return len(word(w.v)) - len(word(v.v)) })
 	plain := 0
 	for at := 0; at < len(text); at++ {
 		if k := slices.IndexFunc(in, func(l leaf) bool { return stands(text, at, word(l.v)) }); k >= 0 {
@@ -993,7 +993,7 @@ func (s *shape) paths() []string {
 // worded returns the inputs of a case with the words of its text, as if the host had put these there, too,
 // and what else cases must have in common. Words are what is between spaces, without the signs at the ends.
 func worded(s string, in []leaf) (all []leaf, rest string) {
-	all = slices.Clip(in)
+	all = slices.Grow(slices.Clip(in), 8)
 	for _, p := range split(fold(s), in) {
 		s = p.text
 		for _, w := range strings.FieldsFunc(s, isGap) {

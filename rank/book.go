@@ -294,16 +294,16 @@ func (b *book) apply(e store.Entry) {
 
 // named returns the record whose first piece has a key, nil if none has.
 func (b *book) named(key string) *pair {
-	s, kind, id, ok := store.ParseKey(key)
-	names := strings.Split(id, "/")
-	if !ok || kind != kindName || len(names) != 3 || names[2] != "10" {
+	s, kind, id, _ := store.ParseKey(key)
+	name, candidate, _ := strings.Cut(strings.TrimSuffix(id, "/10"), "/")
+	if kind != kindName || !strings.HasSuffix(id, "/10") {
 		return nil
 	}
-	skill, _ := url.PathUnescape(names[0]) // which pair has escaped
-	candidate, _ := url.PathUnescape(names[1])
+	name, _ = url.PathUnescape(name) // which pair has escaped
+	candidate, _ = url.PathUnescape(candidate)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.scope(s).pair(skill, candidate)
+	return b.scope(s).pair(name, candidate)
 }
 
 // load makes records and accounts the current ones. The pieces of a record follow one another.

@@ -92,12 +92,13 @@ func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample, was *r
 
 // applyAccount takes an account in; one that was deleted begins anew. What cannot be read is charge's error.
 func (b *book) applyAccount(e store.Entry) {
-	var a account
-	_, kind, _, _ := store.ParseKey(e.Key)
-	if kind != pacerName || !e.Deleted && codec.Unmarshal(e.Value, &a) != nil {
+	if _, kind, _, _ := store.ParseKey(e.Key); kind != pacerName {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.pacers[e.Key] = a
+	var a account
+	if e.Deleted || codec.Unmarshal(e.Value, &a) == nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.pacers[e.Key] = a
+	}
 }
