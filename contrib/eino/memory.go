@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/cloudwego/eino/flow/agent"
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 )
@@ -42,6 +44,9 @@ func OpenMemory(ctx context.Context, dir string, o *MemoryOptions) (*Memory, err
 	}
 	return &Memory{layer, opts}, nil
 }
+
+// Layer returns what has learned, to judge a case by the ID that Case gave it, or to see what is known; or nil.
+func (m *Memory) Layer() *learn.Layer { return cmp.Or(m, new(Memory)).layer }
 
 // Close closes the memory.
 func (m *Memory) Close() error {
@@ -89,7 +94,8 @@ type Agent interface {
 	Generate(ctx context.Context, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error)
 }
 
-// Generate runs the agent, and learns from the answer. An error of the memory comes with the answer.
+// Generate runs the agent, and learns from the answer. An error of the memory comes with the answer. It alone
+// has memory: a Stream of the agent is told nothing, and teaches nothing. Plans are told, and never carried out.
 func (m *Memory) Generate(
 	ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption,
 ) (*schema.Message, error) {
@@ -117,7 +123,7 @@ func (m *Memory) Generate(
 	if before != nil {
 		return answer, fmt.Errorf("eino: memory: %w", before)
 	}
-	outcome := t.outcome(answer)
+	outcome := t.outcome(len(input), answer)
 	if m.opts.Check != nil {
 		complaint, err := m.opts.Check(ctx, input, answer)
 		if err != nil {
@@ -133,30 +139,28 @@ func (m *Memory) Generate(
 	return answer, nil
 }
 
-// outcome has the calls of tools that were made, and the usage that was reported.
-func (t *turn) outcome(answer *schema.Message) learn.Outcome {
+// outcome has the calls of tools that were made behind so many messages, and the usage that was reported.
+func (t *turn) outcome(before int, answer *schema.Message) learn.Outcome {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := learn.Outcome{Answer: answer.Content, Worker: "agent", Plan: &reason.Plan{}, Usage: &reason.Usage{}}
-	for _, msg := range append(append([]*schema.Message{}, t.seen...), answer) {
+	o := learn.Outcome{Answer: answer.Content, Worker: "agent", Plan: &reason.Plan{}}
+	at := make(map[string]int) // calls by their IDs
+	for _, msg := range append(slices.Clone(t.seen[min(before, len(t.seen)):]), answer) {
+		if i, made := at[msg.ToolCallID]; made && msg.Role == schema.Tool {
+			o.Plan.Calls[i].ResultDigest = tools.Digest([]byte(msg.Content), t.advice.Inputs)
+		}
 		if msg.Role != schema.Assistant {
 			continue
 		}
 		for _, call := range msg.ToolCalls {
+			at[call.ID] = len(o.Plan.Calls)
 			made := reason.PlanCall{Name: call.Function.Name, Inputs: []byte(call.Function.Arguments)}
 			o.Plan.Calls = append(o.Plan.Calls, made)
 		}
 		if msg.ResponseMeta != nil && msg.ResponseMeta.Usage != nil {
-			o.Usage.Calls++
-			o.Usage.Input += msg.ResponseMeta.Usage.PromptTokens
-			o.Usage.Output += msg.ResponseMeta.Usage.CompletionTokens
+			u := msg.ResponseMeta.Usage
+			o.Usage = o.Usage.Add(&reason.Usage{Calls: 1, Input: u.PromptTokens, Output: u.CompletionTokens})
 		}
-	}
-	if len(o.Plan.Calls) == 0 {
-		o.Plan = nil
-	}
-	if o.Usage.Calls == 0 {
-		o.Usage = nil
 	}
 	return o
 }

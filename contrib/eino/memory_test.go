@@ -107,3 +107,32 @@ func TestMemoryOff(t *testing.T) {
 	var none *arceino.Memory
 	require.NoError(t, none.Close())
 }
+
+// The calls of earlier turns, which stand in the messages, are no part of the plan; an answer without calls has none;
+// and a plan of several calls fires by what they returned.
+func TestPlanIsOfTheTurn(t *testing.T) {
+	mem, err := arceino.OpenMemory(t.Context(), t.TempDir(), &arceino.MemoryOptions{
+		Check: func(context.Context, []*schema.Message, *schema.Message) (string, error) { return "", nil },
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, mem.Close()) }()
+	var out strings.Builder
+	c := config(t, &out)
+	c.MessageModifier = mem.Modifier(nil)
+	agent, err := react.NewAgent(t.Context(), c)
+	require.NoError(t, err)
+	old := schema.ToolCall{ID: "0", Function: schema.FunctionCall{Name: "hello", Arguments: "{}"}}
+	before := []*schema.Message{schema.UserMessage("hello"), schema.AssistantMessage("", []schema.ToolCall{old}),
+		schema.ToolMessage("hi", "0"), schema.AssistantMessage("Hi.", nil)}
+	for range 3 {
+		_, err = mem.Generate(t.Context(), agent, append(before[:4:4], question...))
+		require.NoError(t, err)
+	}
+	k, err := mem.Layer().Known(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, k.Suggestions, 1)
+	require.Empty(t, k.Suggestions[0].Differs)
+	require.Len(t, k.Suggestions[0].Calls, 1)
+	require.Equal(t, "lookup", k.Suggestions[0].Calls[0].Name)
+	require.NotEmpty(t, k.Suggestions[0].Delivered)
+}
