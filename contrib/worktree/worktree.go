@@ -81,7 +81,7 @@ func (a *Around) Around(
 	}
 	attempt := next(context.WithValue(ctx, dirKey{}, string(j.tree)))
 	switch attempt.Outcome {
-	case "", rank.Away, rank.Canceled: // it may go on, in the same worktree
+	case "", rank.Away, rank.TimedOut, rank.Canceled: // it may go on, in the same worktree
 		return attempt
 	}
 	made, err := j.capture(context.WithoutCancel(ctx))

@@ -199,17 +199,20 @@ func TestHealth(t *testing.T) {
 		attempt(t, a, "2", delivered, func(dir string) { write(t, dir+"/good.txt", "good") }).Outcome)
 }
 
-// An attempt that waits for a person, or whose process ended, goes on where it was.
+// An attempt that waits, is out of time, or whose process ended, goes on where it was: it is the same one, and
+// has steps that are not made again.
 func TestGoesOn(t *testing.T) {
-	repo := repository(t)
-	a := around(t, repo, nil)
-	attempt(t, a, "1", act.Attempt{}, func(dir string) { write(t, dir+"/b.txt", "half") })
-	require.Len(t, left(t, repo), 1)
-	got := attempt(t, around(t, repo, nil), "1", delivered,
-		func(dir string) { require.Equal(t, "half", read(t, dir+"/b.txt")) })
-	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
-	require.Equal(t, "half", read(t, repo+"/b.txt"))
-	require.Empty(t, left(t, repo))
+	for _, outcome := range []rank.Outcome{"", rank.Away, rank.TimedOut, rank.Canceled} {
+		repo := repository(t)
+		a := around(t, repo, nil)
+		attempt(t, a, "1", act.Attempt{Outcome: outcome}, func(dir string) { write(t, dir+"/b.txt", "half") })
+		require.Len(t, left(t, repo), 1)
+		got := attempt(t, around(t, repo, nil), "1", delivered,
+			func(dir string) { require.Equal(t, "half", read(t, dir+"/b.txt")) })
+		require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
+		require.Equal(t, "half", read(t, repo+"/b.txt"))
+		require.Empty(t, left(t, repo))
+	}
 }
 
 func TestSideBySide(t *testing.T) {
