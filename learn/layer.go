@@ -58,7 +58,7 @@ type Options struct {
 	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
 
-	FireIrreversible bool   // irreversible tasks and tools ask, in a plan that fires, no more than without one
+	FireIrreversible bool   // arc's loop: where a plan fires, what is irreversible asks no more than elsewhere
 	Seed             uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 

@@ -30,11 +30,16 @@ func (d *Decision) Check() error {
 	if d == nil {
 		return errors.New("there is no decision")
 	}
-	given := only([]bool{
+	given := 0
+	for _, is := range []bool{
 		len(d.Tasks) > 0, d.Use != "", len(d.Alternatives) > 0, d.Impasse != "", len(d.Questions) > 0,
-	}, func(is bool) bool { return is })
+	} {
+		if is {
+			given++
+		}
+	}
 	switch {
-	case len(given) != 1:
+	case given != 1:
 		return errors.New("give exactly one of tasks, use, alternatives, impasse and questions")
 	case d.Impasse != "" && !slices.Contains(impasses, d.Impasse):
 		return fmt.Errorf("the kind of impasse is %.70q, not one of %q", d.Impasse, impasses)
