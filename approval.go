@@ -61,7 +61,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		defer a.mu.Unlock()
 		if !a.stopped { // else it goes on when the store is opened again
 			a.runs.Go(func() {
-				_ = a.goOn(due, entry)
+				_ = a.resume(due, entry)
 				a.look() // what has failed, or was ruled meanwhile, the scheduler does
 			})
 		}
@@ -84,7 +84,7 @@ func (v View) heed(ctx context.Context, id, key string) error {
 		_, err = v.Resume(ctx, id)
 		switch {
 		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
-			if a.free(ctx, runKey(v.scope, id), nil) == nil {
+			if a.untilFree(ctx, runKey(v.scope, id), nil) == nil {
 				wait, cancel := context.WithTimeout(ctx, beatEvery)
 				_ = a.await(wait, changed)
 				cancel()

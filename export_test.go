@@ -12,5 +12,5 @@ func Hurry(beat, fence, gone, poll time.Duration) (back func()) {
 
 // GoOn goes on with what was due at a time as the scheduler does.
 func (v View) GoOn(id string, at time.Time) error {
-	return v.agent.goOn(dueKey(at, v.scope, id), dueEntry{Scope: v.scope, ID: id})
+	return v.agent.resume(dueKey(at, v.scope, id), dueEntry{Scope: v.scope, ID: id})
 }

@@ -185,7 +185,7 @@ func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
 	if u := t.Usage; u != nil && budget.Tokens > 0 {
 		spent = float64(u.Input+u.Output) / float64(budget.Tokens)
 	}
-	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, a.left()...)
+	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, a.untried()...)
 }
 
 // recall gets advice: memories, warnings, and the plan that fires.
@@ -265,9 +265,9 @@ func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
 func (t *turn) itself() {
 	a := t.aim()
 	fires := t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil // but not as tasks
-	suggested := fires && !a.Suggested && len(a.Failed) == 0
+	replays := fires && !a.Replays && len(a.Failed) == 0
 	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
-	if a.Suggested = suggested; suggested {
+	if a.Replays = replays; replays {
 		t.Fired++
 		t.event("fired", "", "the worker makes the calls of a plan")
 	}
@@ -525,10 +525,10 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		Task:    task,
 		Worker:  worker,
 		Attempt: t.Current.Number,
-		Fired:   (a.Fired || a.Suggested) && !t.agent.opts.Learn.FireIrreversible,
+		Fired:   (a.Fired || a.Replays) && !t.agent.opts.Learn.FireIrreversible,
 		Agent:   t.agentText(task.Skill),
 	}
-	if !a.Suggested {
+	if !a.Replays {
 		c.Fires = nil // its calls are tasks, or one that was tried
 	}
 	began := t.now()
@@ -661,7 +661,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 		t.deliver(ended, made, sample)
 		return t.advance()
 	}
-	if a.Fired || a.Suggested { // a plan that was not thought about is not tried twice
+	if a.Fired || a.Replays { // a plan that was not thought about is not tried twice
 		a.begin(nil, "")
 	}
 	return assessPhase, nil
@@ -767,7 +767,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		if err != nil {
 			return err
 		}
-		if learned.Ready && !a.Fired && !a.Suggested && !a.Given { // one that fires already is no news
+		if learned.Ready && !a.Fired && !a.Replays && !a.Given { // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil
@@ -803,7 +803,7 @@ func (t *turn) end(context.Context) (phase, error) {
 		}
 	}
 	t.Ended, t.Wait, t.Pending, t.Questions = t.now(), waiting{}, nil, nil
-	t.last()
+	t.stageEnd()
 	return endPhase, nil
 }
 

@@ -235,12 +235,9 @@ func (a *Agent) with(
 		err = f(inner, t)
 		end(err)
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil && isAny(err, context.Canceled, cause) {
-		if err = cause; caller.Err() != nil && !errors.Is(cause, caller.Err()) {
-			err = fmt.Errorf("%w: %w", caller.Err(), cause)
-		}
-	}
-	// What its caller has left the scheduler would try again at once. These errors leave nothing.
+	err = stopped(ctx, caller, err)
+	// A run that stops in its middle is left: the scheduler, which would try it again at once, waits for Resume.
+	// These errors leave nothing: the call has changed nothing, or another process has the run, or ended it.
 	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
 	left := err != nil && t != nil && t.rev > 0 && !others
 	if left && a.process.changer != nil {
@@ -262,6 +259,19 @@ func (a *Agent) with(
 		return report, err
 	}
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
+}
+
+// stopped returns err, or where that is of the end of the run's context the cause: who has stopped it. A
+// caller whose own context has ended finds the error of that as well.
+func stopped(run, caller context.Context, err error) error {
+	cause := context.Cause(run)
+	if err == nil || cause == nil || !isAny(err, context.Canceled, cause) {
+		return err
+	}
+	if end := caller.Err(); end != nil && !errors.Is(cause, end) {
+		return fmt.Errorf("%w: %w", end, cause)
+	}
+	return cause
 }
 
 // begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says
@@ -287,7 +297,7 @@ func (a *Agent) begin(
 		own.cancel(nil)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.live[key] != own {
+		if a.live[key] != own { // it has ended before
 			return
 		}
 		delete(a.live, key)
@@ -357,8 +367,8 @@ func (a *Agent) leave(at *tenant, t *turn) {
 	}
 }
 
-// free waits until a run is not under way. The cause, if there is one, ends it.
-func (a *Agent) free(ctx context.Context, key string, cause error) error {
+// untilFree waits until a run is not under way. The cause, if there is one, ends it.
+func (a *Agent) untilFree(ctx context.Context, key string, cause error) error {
 	a.mu.Lock()
 	l := a.live[key]
 	a.mu.Unlock()

@@ -45,11 +45,10 @@ func (a *Agent) schedule() {
 	}
 }
 
-// resumeDue goes on with what is due and returns when to look again. An entry that names another process is
-// left to that while it is alive. Nothing is claimed here: of two processes that go on with one run, the one
-// whose commit comes first has it, by the condition on the run's record.
+// resumeDue goes on with what is due and returns when to look again. Nothing is claimed here: of two
+// processes that go on with a run, the one whose commit comes first has it, by the condition on its record.
 func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
-	now, alives, wait := a.opts.Now(), map[string]bool{}, time.Minute
+	now, alive, wait := a.opts.Now(), map[string]bool{}, time.Minute
 	if a.process.late() { // it could do nothing
 		return beatEvery / 5, nil
 	}
@@ -67,28 +66,16 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		if err != nil {
 			return time.Minute, err
 		}
-		if at.After(now) {
+		if at.After(now) { // as is all behind it
 			return min(at.Sub(now), wait), nil
 		}
 		var due dueEntry
 		if err := codec.Unmarshal(e.Value, &due); err != nil {
 			return time.Minute, fmt.Errorf("%s: %w", e.Key, err)
 		}
-		key := due.by(e.Key)
-		a.mu.Lock()
-		skip := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
-		a.mu.Unlock()
-		if !skip {
-			alive, known := alives[due.Process]
-			if !known {
-				if alive, err = a.process.alive(a.base, a.store, due.Process); err != nil {
-					return time.Minute, err
-				}
-				alives[due.Process] = alive
-			}
-			skip = alive && due.Process != a.process.name
-		}
-		if skip {
+		if skip, err := a.leaves(due, e.Key, alive); err != nil {
+			return time.Minute, err
+		} else if skip {
 			continue
 		}
 		select {
@@ -98,7 +85,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		}
 		a.runs.Go(func() {
 			defer func() { <-slots; a.look() }()
-			err := a.goOn(e.Key, due)
+			err := a.resume(e.Key, due)
 			// Others have it, or had; or Close ends it, until the store is opened again.
 			others := isAny(err, ErrRunning, ErrClosed, context.Canceled, store.ErrConflict, store.ErrNotFound)
 			if err != nil && !others {
@@ -109,8 +96,29 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 	return wait, nil
 }
 
-// goOn goes on with what is due. What fails is tried again in a while; no caller has left such a run.
-func (a *Agent) goOn(key string, due dueEntry) (err error) {
+// leaves reports whether the scheduler leaves alone what is due: it is under way here, its caller has left
+// it, it has failed just now, or it is another process's, while that is alive. The processes that were asked
+// for are in alive, since many entries name the same.
+func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
+	key := due.by(at)
+	a.mu.Lock()
+	mine := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
+	a.mu.Unlock()
+	if mine || due.Process == a.process.name {
+		return mine, nil
+	}
+	if _, asked := alive[due.Process]; !asked {
+		is, err := a.process.alive(a.base, a.store, due.Process)
+		if err != nil {
+			return false, err
+		}
+		alive[due.Process] = is
+	}
+	return alive[due.Process], nil
+}
+
+// resume goes on with what is due. What fails is tried again in a while; no caller has left such a run.
+func (a *Agent) resume(key string, due dueEntry) (err error) {
 	v := View{a, due.Scope} // "" is the scope "_", not Options.Scope
 	defer func() {
 		if err == nil {

@@ -61,7 +61,7 @@ type aim struct {
 	Plan         []reason.Task       `cbor:"3,keyasint,omitzero"`
 	Next         int                 `cbor:"4,keyasint,omitzero"` // of Plan
 	Fired        bool                `cbor:"5,keyasint,omitzero"` // the plan is the advice's
-	Suggested    bool                `cbor:"6,keyasint,omitzero"` // its worker makes the calls of the advice
+	Replays      bool                `cbor:"6,keyasint,omitzero"` // its worker makes the calls of the advice
 	Given        bool                `cbor:"7,keyasint,omitzero"` // the plan is the objective's
 	Stuck        bool                `cbor:"8,keyasint,omitzero"` // it was told that the session does not get on
 	Approach     string              `cbor:"9,keyasint,omitzero"`
@@ -141,7 +141,7 @@ func (a *aim) lessons() []reason.Failure {
 // begin puts a plan in the place of the former one.
 func (a *aim) begin(tasks []reason.Task, approach string) {
 	a.Plan, a.Approach, a.Next, a.Tries = tasks, approach, 0, nil
-	a.Stuck, a.Fired, a.Suggested, a.Given, a.Applied, a.Thought = false, false, false, false, nil, false
+	a.Stuck, a.Fired, a.Replays, a.Given, a.Applied, a.Thought = false, false, false, false, nil, false
 }
 
 // failed counts the tries of a worker at the next task.
@@ -164,8 +164,8 @@ func (a *aim) called(c reason.PlanCall) {
 	a.Calls = append(a.Calls, c)
 }
 
-// left are the approaches that may take the place of the plan.
-func (a *aim) left() (names []string) {
+// untried are the approaches that may take the place of the plan.
+func (a *aim) untried() (names []string) {
 	for _, alternative := range a.Alternatives {
 		names = append(names, alternative.Approach)
 	}

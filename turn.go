@@ -88,9 +88,9 @@ func (t *turn) event(kind, name, text string) {
 	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: fence.Clip(text, maxTold)})
 }
 
-// last is the event with which the run ends. It comes after those of what is staged. What the run was told
-// goes: nobody asks for it any more, and a memory that is forgotten would still stand in it.
-func (t *turn) last() {
+// stageEnd stages the event with which the run ends, after those of what is staged. What the run was told goes:
+// nobody asks for it any more, and a memory that is forgotten would still stand in it.
+func (t *turn) stageEnd() {
 	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), "", t.Reason)
 		for n := range t.Advices {
@@ -119,7 +119,9 @@ func (t *turn) keep(name string, v any) {
 	})
 }
 
-// commit stores the step: the run, what it has learned, its events and when it is due.
+// commit stores the step, all or nothing: the run, what it has learned, its events and when it is due. A crash
+// before leaves the run as of the last step, and its attempt goes on by the journal; after a crash behind it
+// the next process goes on by the due entry. What is kept in memory follows the commit.
 func (t *turn) commit(ctx context.Context) (err error) {
 	ctx, end := t.agent.trace(ctx, "commit", t.ID, "", "")
 	defer func() { end(err) }()

@@ -86,7 +86,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold), t.now()
 			t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
 			t.Pending, t.Questions = nil, nil
-			t.last()
+			t.stageEnd()
 			return t.commit(context.WithoutCancel(ctx))
 		})
 		if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
@@ -95,7 +95,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 		if !errors.Is(err, ErrRunning) {
 			return err
 		}
-		if err := v.agent.free(ctx, runKey(v.scope, id), errCanceled); err != nil {
+		if err := v.agent.untilFree(ctx, runKey(v.scope, id), errCanceled); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 // through approvals and outages.
 func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	if _, err := v.Report(ctx, id); missing(err) {
-		_ = v.agent.free(ctx, runKey(v.scope, id), nil) // it may be about to begin; an error is that of ctx
+		_ = v.agent.untilFree(ctx, runKey(v.scope, id), nil) // it may be about to begin; an error is that of ctx
 	}
 	for {
 		changed := v.agent.change()
@@ -210,7 +210,7 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 			return meta.Assessment{}, err
 		}
 		if r.Session == session && !r.Status.ended() {
-			left = append(left, r.aim().left()...)
+			left = append(left, r.aim().untried()...)
 		}
 	}
 	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
@@ -287,7 +287,7 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 	}
 	if r, err := v.Report(ctx, id); err == nil && r.Status.ended() {
 		wait, cancel := context.WithTimeout(ctx, beatEvery)
-		_ = v.agent.free(wait, runKey(v.scope, id), nil) // not where OnEvent judges the run that tells it
+		_ = v.agent.untilFree(wait, runKey(v.scope, id), nil) // not where OnEvent judges the run that tells it
 		cancel()
 	}
 	return v.agent.with(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
