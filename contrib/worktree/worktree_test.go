@@ -199,8 +199,8 @@ func TestHealth(t *testing.T) {
 		attempt(t, a, "2", delivered, func(dir string) { write(t, dir+"/good.txt", "good") }).Outcome)
 }
 
-// An attempt that waits, is out of time, or whose process ended, goes on where it was: it is the same one, and
-// has steps that are not made again.
+// An attempt that waits, is out of time, or whose process ended, goes on where it was: it is the same one,
+// and has steps that are not made again.
 func TestGoesOn(t *testing.T) {
 	for _, outcome := range []rank.Outcome{"", rank.Away, rank.TimedOut, rank.Canceled} {
 		repo := repository(t)
