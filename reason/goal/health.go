@@ -3,15 +3,11 @@ package goal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
-	"github.com/arc-learn/arc/reason"
 )
 
 // Domains that a Keeper reads itself.
@@ -102,24 +98,4 @@ func (k *Keeper) memory(ctx context.Context) (any, error) {
 		"healthy": unwell == nil, "searchWorking": searched == nil, "error": wrong, "memories": memories,
 		"quarantined": quarantined, "helped": all.Helped, "misled": all.Misled,
 	}, ctx.Err()
-}
-
-// Upkeep returns a worker with an effect on memory_health: it has the Agent maintain its scope, merges
-// memories that are equal, and fails while memory is not healthy afterwards. Give it to Agent.SetWorkers.
-func Upkeep(a *arc.Agent) act.Worker {
-	return act.Worker{
-		Name: "memory upkeep", Description: "Cleans up what is remembered.", ByName: true,
-		Gates: []act.Gate{act.NoGate}, Effects: []reason.Delta{{Path: memoryDomain, Op: "set"}},
-		Executor: act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
-			deleted, err := a.Maintain(ctx, c.Scope)
-			space, wrong := a.In(c.Scope).Memory(ctx)
-			if err = errors.Join(err, wrong); err != nil {
-				return nil, err
-			}
-			merged, near, err := space.Consolidate(ctx)
-			_, _, _, wrong = space.Health(ctx)
-			said := fmt.Sprintf("%d old runs deleted, %d memories merged, %d pairs alike", deleted, merged, len(near))
-			return &act.Result{Text: said}, errors.Join(err, wrong)
-		}),
-	}
 }

@@ -478,7 +478,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// The domains that a Keeper reads itself have the selectors of seed 001, and memory has a remedy.
+// The domains that a Keeper reads itself have the selectors of seed 001.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const document = `goals:
@@ -493,7 +493,6 @@ func TestHealth(t *testing.T) {
 - {id: memory.clean, selector: domains.memory_health.data.quarantined, max: 0}
 - {id: cold, selector: domains.agent_fleet_health.data.byName.cold.successRate, min: 0.5}`
 		b := open(t, store.NewMem(), document, nil, act.Worker{Name: "spare"})
-		require.NoError(t, b.agent.SetWorkers(append(workers(b.agent, "spare"), goal.Upkeep(b.agent))))
 		book, err := b.view.Book(t.Context())
 		require.NoError(t, err)
 		for i := range 4 {
@@ -521,15 +520,6 @@ func TestHealth(t *testing.T) {
 			"met: domains.memory_health.data.quarantined is 0",
 			"unknown: unknown: there is no byName.cold.successRate in agent_fleet_health",
 		}, got)
-
-		require.NoError(t, b.world.Set("memory_health", map[string]any{"healthy": false}, 0))
-		all, err := b.keep.Tick(t.Context())
-		require.NoError(t, err)
-		synctest.Wait()
-		require.Equal(t, "goal/memory.healthy/000001", all[6].Run)
-		r, err := b.view.Report(t.Context(), all[6].Run)
-		require.NoError(t, err)
-		require.Equal(t, "0 old runs deleted, 0 memories merged, 0 pairs alike", r.Text)
 	})
 }
 
