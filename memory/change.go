@@ -24,7 +24,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 		if err != nil {
 			return err
 		}
-		out := r.record(s.scope)
+		out := r.export(s.scope)
 		if err := f(&out); err != nil {
 			return err
 		}

@@ -103,9 +103,9 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 
 // hit returns what a host gets of a match.
 func (f *found) hit() Hit {
-	h := Hit{Record: f.r.record(f.t.scope), Score: f.score, Parts: f.Parts}
+	h := Hit{Record: f.r.export(f.t.scope), Score: f.score, Parts: f.Parts}
 	if f.old != nil {
-		old := f.old.record(f.t.scope)
+		old := f.old.export(f.t.scope)
 		old.SupersededBy = f.r.id
 		h.Superseded = &old
 	}
@@ -182,7 +182,7 @@ func (a *ask) index(t *table, k int) *index.Query {
 // find returns all matches that may be among the best K, scored and in order, until a is done.
 func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 	fs = a.fs
-	defer func() { a.live, a.cold, a.fs = true, a.Archived, fs }()
+	defer func() { a.live, a.cold, a.fs = true, a.Archived, fs }() // as the query has it, for who asks further
 	for {
 		for _, t := range a.tables {
 			fs = t.search(fs, a)
@@ -190,7 +190,7 @@ func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 		if len(fs) > 0 || a.cold {
 			break
 		}
-		a.live, a.cold = false, true
+		a.live, a.cold = false, true // nothing live matches: once more, of those that are archived
 	}
 	s.rate(a, fs)
 	if a.weighted {
@@ -247,7 +247,7 @@ func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
 		q.At = a.now
 		for i := 0; i < len(fs) && err == nil; i++ {
 			f := &fs[i]
-			c := Candidate{Record: f.r.record(f.t.scope), Parts: f.Parts, near: f.near, uses: f.r.more().Uses,
+			c := Candidate{Record: f.r.export(f.t.scope), Parts: f.Parts, near: f.near, uses: f.r.more().Uses,
 				bonds: f.t.bonds(f.r, a.Context)}
 			if f.score = s.b.o.Policy(&q, &c); !(f.score >= 0 && f.score <= 1) {
 				err = fmt.Errorf("%w: a score of %v", call.ErrMalformed, f.score)
@@ -360,7 +360,7 @@ func (s Space) due(a *ask) (hits []Hit) {
 		for _, r := range t.due(a.Text) {
 			if r.Trusted && !r.Archived && r.At <= a.at && r.At >= a.since && t.standing(r, a.begun()) == r {
 				parts := Parts{Relevance: 1, Effectiveness: r.more().effectiveness(a.situation), Recency: 1}
-				hits = append(hits, Hit{Record: r.record(t.scope), Score: 1, Parts: parts})
+				hits = append(hits, Hit{Record: r.export(t.scope), Score: 1, Parts: parts})
 			}
 		}
 		t.mu.RUnlock()
@@ -389,7 +389,7 @@ func linked(a *ask, fs []found) (hits []Hit) {
 			}
 			have[r] = true
 			parts := Parts{Effectiveness: r.more().effectiveness(a.situation)}
-			hits = append(hits, Hit{Record: r.record(f.t.scope), Score: f.score / 2, Parts: parts, Linked: f.r.id})
+			hits = append(hits, Hit{Record: r.export(f.t.scope), Score: f.score / 2, Parts: parts, Linked: f.r.id})
 		}
 		f.t.mu.RUnlock()
 	}
@@ -423,7 +423,7 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, 
 		}
 		t.mu.RLock()
 		defer t.mu.RUnlock()
-		return Hit{Record: t.record(r)}, t.why(a, r), nil
+		return Hit{Record: t.export(r)}, t.why(a, r), nil
 	}
 	return h, "", fmt.Errorf("memory: %q: %w", id, store.ErrNotFound)
 }
@@ -450,14 +450,14 @@ func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
 	if r := t.current(id); r != nil {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
-		return t.record(r), nil
+		return t.export(r), nil
 	}
 	// Another process may have written it just now. It is no Update: Get is called within others' Updates, too.
 	r, _, err := s.read(ctx, s.b.g.Store(), id)
 	if err != nil {
 		return out, fmt.Errorf("memory: %w", err)
 	}
-	return r.record(s.scope), nil
+	return r.export(s.scope), nil
 }
 
 // All yields all memories of the scope as they are now, the oldest At first.
@@ -466,7 +466,7 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 		t := s.table()
 		for _, r := range t.snapshot() {
 			t.mu.RLock()
-			out := t.record(r)
+			out := t.export(r)
 			t.mu.RUnlock()
 			if err := ctx.Err(); !yield(out, err) || err != nil {
 				return
@@ -485,7 +485,7 @@ func (s Space) Latest(_ context.Context, thread string, n int) (out []Record, er
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for _, row := range t.ix.Latest(thread, n) {
-		out = append(out, t.record(t.rows[row]))
+		out = append(out, t.export(t.rows[row]))
 	}
 	return out, nil
 }

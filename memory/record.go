@@ -147,8 +147,8 @@ func decode(id ID, e store.Entry) (*record, error) {
 	return r, nil
 }
 
-// record returns what a host gets, and may change.
-func (r *record) record(scope Scope) Record {
+// export returns what a host gets, and may change.
+func (r *record) export(scope Scope) Record {
 	m, v := r.more(), r.voice()
 	source := r.source()
 	source.Parents = slices.Clone(source.Parents)

@@ -92,7 +92,7 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 			return out, err
 		}
 		for _, r := range is[:n] {
-			out = append(out, r.record(s.scope))
+			out = append(out, r.export(s.scope))
 		}
 		ps = ps[n:]
 	}
@@ -316,7 +316,7 @@ func union[T comparable](a, b []T) []T {
 	return a
 }
 
-// update commits what f stages, or leaves that to the owner of the batch. F may run several times.
+// update commits what f stages, or leaves that to the owner of the batch. f may run several times.
 func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 	err := s.scope.Check()
 	if err == nil && s.batch != nil {

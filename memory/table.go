@@ -310,9 +310,9 @@ func (t *table) successor(r *record, at int64) (best *record) {
 	return best
 }
 
-// record returns a record for a host. The caller holds the lock.
-func (t *table) record(r *record) Record {
-	out := r.record(t.scope)
+// export returns a record for a host, with what holds in its place. The caller holds the lock.
+func (t *table) export(r *record) Record {
+	out := r.export(t.scope)
 	if o := t.standing(r, forever); o != r {
 		out.SupersededBy = o.id
 	}

@@ -212,18 +212,18 @@ const (
 	worthOfCost = 0.1  // … and of 1 + dollars
 )
 
-func (e *entry) is() Outcome { return outcomes[e.Outcome&^estimated] }
+func (e *entry) outcome() Outcome { return outcomes[e.Outcome&^estimated] }
 
 // worth is what the sample teaches Learned, and whether it teaches anything.
 func (e *entry) worth() (float64, bool) {
 	if r := float64(e.Reward); !math.IsNaN(r) {
-		return r, e.is().judged() || e.is() == Unknown
+		return r, e.outcome().judged() || e.outcome() == Unknown
 	}
 	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+max(0, float64(e.USD))/billion)
-	if e.is() == Delivered {
+	if e.outcome() == Delivered {
 		y++
 	}
-	return y, e.is().judged()
+	return y, e.outcome().judged()
 }
 
 // at returns the evidence as it has faded by now.
@@ -299,13 +299,13 @@ func (r *record) count(e *entry, by int32) {
 // tally is what the sample adds to one.
 func (e *entry) tally() tally {
 	t := tally{Attempts: 1, Wall: int64(e.Wall), In: int64(e.In), Out: int64(e.Out)}
-	if e.is().judged() {
+	if e.outcome().judged() {
 		t.Judged = 1
 	}
-	if e.is() == Delivered {
+	if e.outcome() == Delivered {
 		t.Delivered = 1
 	}
-	if e.is().ill() {
+	if e.outcome().ill() {
 		t.Ill = 1
 	}
 	if e.USD >= 0 && e.Outcome&estimated != 0 {

@@ -124,11 +124,11 @@ func summaryOf(r *record) *summary {
 	for i := range int(r.Rows[ringTable]) {
 		e := r.entry(i)
 		s.add(e.tally(), 1)
-		if e.Confidence < 0 || !e.is().judged() {
+		if e.Confidence < 0 || !e.outcome().judged() {
 			continue
 		}
 		s.claims, s.claimed = s.claims+1, s.claimed+int64(e.Confidence)
-		if e.is() == Delivered {
+		if e.outcome() == Delivered {
 			s.goodClaims, s.good = s.goodClaims+1, s.good+int64(e.Confidence)
 		} else if e.Confidence >= .8*billion {
 			s.high++
@@ -164,7 +164,7 @@ func (s *summary) take(r *record, from, to int64) {
 			continue
 		}
 		s.add(e.tally(), 1)
-		if e.is() == Delivered || e.is().ill() {
+		if e.outcome() == Delivered || e.outcome().ill() {
 			s.walls = append(s.walls, time.Duration(e.Wall)*time.Millisecond)
 		}
 	}
