@@ -188,8 +188,9 @@ func (g *group) together(updates []*update, try int) {
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
 			u.err = u.f(&u.batch)
 		}
-		u.joined, u.ended = u.err == nil && !b.wait, u.err != nil && !b.wait
-		if !u.joined {
+		u.joined = u.err == nil && !b.wait
+		u.ended = u.err != nil && !b.wait // neither: it runs in the next commit
+		if !u.joined {                    // what it has staged is dropped
 			*b = was
 			clear(b.at)
 			for i, op := range b.ops {
@@ -199,7 +200,7 @@ func (g *group) together(updates []*update, try int) {
 	}
 	ops := b.ops[:0]
 	for i, op := range b.ops {
-		if b.at[op.Key] == i {
+		if b.at[op.Key] == i { // no later op has taken its place
 			ops = append(ops, op)
 		}
 	}
