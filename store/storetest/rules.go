@@ -56,6 +56,7 @@ func scan(k *kit) {
 	}
 }
 
+// scanOneState holds that a scan is of the state at its beginning, and that its body may call any method.
 func scanOneState(k *kit) {
 	for i := range 200 {
 		k.commit(put(fmt.Sprintf("k%03d", i), "old"))
@@ -74,6 +75,7 @@ func scanOneState(k *kit) {
 	k.equal(n, 200, "entries of a scan that began before")
 }
 
+// scanEnds holds that a loop over a scan may be left anywhere, and ends with its context.
 func scanEnds(k *kit) {
 	k.commit(put("a", "x"), put("b", "x"), put("c", "x"))
 	entries := k.Scan(k.ctx, store.Range{})
@@ -187,6 +189,7 @@ func transfers(k *kit) {
 
 const maxKey, maxValue, maxOps, maxBytes = 4 << 10, 768 << 10, 4096, 4 << 20 // the limits of a store
 
+// limits holds that what is at a limit is committed whole, and that what is over one leaves nothing.
 func limits(k *kit) {
 	k.commit(put("a", "1"))
 	longest := strings.Repeat("k", maxKey-k.Prefix)
@@ -278,6 +281,7 @@ func (k *kit) openAgain() {
 	k.Store = st
 }
 
+// again holds that a store opened again has what was committed, at its revisions, and goes on above them.
 func again(k *kit) {
 	if k.Volatile {
 		return
