@@ -120,7 +120,7 @@ func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 		errs = &stream{ctx: ctx, name: c.argv[0]}
 	}
 	cmd.Stdout, cmd.Stderr = out, errs
-	ownGroup(cmd)
+	Group(cmd)
 	err = cmd.Run()
 	out.note(len(out.rest))
 	errs.note(len(errs.rest))

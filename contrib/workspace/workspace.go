@@ -28,6 +28,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/contrib/command"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -56,7 +57,8 @@ func (w *Workspace) Argv(ctx context.Context, argv ...string) []string {
 }
 
 // Run runs a program in the folder, without a shell, and returns what it printed: JSON, or else a JSON
-// string. Each line of its error output is an event of the attempt, and of the error of one that fails.
+// string. Each line of its error output is an event of the attempt, and of the error of one that fails. When
+// ctx ends, it is killed with all that it has started (not on Windows).
 func (w *Workspace) Run(ctx context.Context, stdin []byte, argv ...string) (json.RawMessage, error) {
 	return w.run(ctx, stdin, nil, argv)
 }
@@ -69,6 +71,7 @@ func (w *Workspace) run(ctx context.Context, stdin []byte, env, argv []string) (
 		cmd.Env = w.Env()
 	}
 	cmd.Env = append(slices.Clip(cmd.Env), env...)
+	command.Group(cmd)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

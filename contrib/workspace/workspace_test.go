@@ -3,11 +3,13 @@ package workspace_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,4 +116,26 @@ func TestCodingAgent(t *testing.T) {
 	r, err = answers(`{"other": 1}`)
 	require.NoError(t, err)
 	require.Nil(t, r.Usage)
+}
+
+// What a program has started ends with it: a canceled run leaves nothing behind that works on in the folder.
+func TestCanceled(t *testing.T) {
+	w, dir := folder(t)
+	fifo := filepath.Join(dir, "fifo")
+	require.NoError(t, exec.Command("mkfifo", fifo).Run())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := w.Run(ctx, nil, "sh", "-c", "(exec 3>fifo; sleep 60) & wait")
+		ended <- err
+	}()
+	f, err := os.Open(fifo) // once the child has it open, too
+	require.NoError(t, err)
+	defer f.Close()
+	cancel()
+	require.Error(t, <-ended)
+	require.NoError(t, f.SetReadDeadline(time.Now().Add(20*time.Second)))
+	n, err := f.Read(make([]byte, 1)) // its end: nobody has it open for writing
+	require.Zero(t, n)
+	require.ErrorIs(t, err, io.EOF)
 }
