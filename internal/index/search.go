@@ -157,6 +157,8 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 			sc.words = append(sc.words, word{text: t.Text, term: known, stop: t.Stop, open: t.Open})
 		}
 	}
+	// Each word gets its gain, and those that may be forms of it a share of that. They come behind the words of
+	// the query, and a word with its forms is as rare as all of them together.
 	records := max(len(ix.rows)-len(ix.free), 1)
 	records = max(minRecords, 1<<bits.Len(uint(records-1))) // rounded up, so that idf seldom changes
 	for i := range len(sc.words) {
