@@ -138,18 +138,19 @@ func nameOf(parts ...string) string {
 // What was rejected is an error that wraps [ErrRejected], unless it is Manual: a person may think again.
 func (x *Identity) Add(ctx context.Context, d Fact) (Fact, error) {
 	f, err := x.draft(d)
-	return x.keep(ctx, f, err)
+	if err != nil {
+		return Fact{}, err
+	}
+	return x.keep(ctx, f)
 }
 
-// keep commits a draft, if there was no error.
-func (x *Identity) keep(ctx context.Context, f fact, err error) (Fact, error) {
-	kept := f
-	if err == nil {
-		err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-			kept, err = x.add(ctx, b, f)
-			return err
-		})
-	}
+// keep commits a draft.
+func (x *Identity) keep(ctx context.Context, f fact) (Fact, error) {
+	var kept fact
+	err := x.group.Update(ctx, func(b *store.Batch) (err error) {
+		kept, err = x.add(ctx, b, f)
+		return err
+	})
 	return x.aged(ctx, kept, err)
 }
 
@@ -190,7 +191,7 @@ func (x *Identity) add(ctx context.Context, b *store.Batch, f fact) (fact, error
 	return f, codec.Put(b, key, f, c)
 }
 
-// aged returns a fact with its confidence as it is now.
+// aged returns a fact with its confidence as it is now, unless there was an error.
 func (x *Identity) aged(ctx context.Context, f fact, err error) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
@@ -280,9 +281,12 @@ func (x *Identity) Validate(ctx context.Context, id, reason string) (Fact, error
 		return Fact{}, err
 	}
 	f, err := x.draft(suggested)
+	if err != nil {
+		return Fact{}, err
+	}
 	f.validate(reason, now)
 	f.Maturity = Established
-	return x.keep(ctx, f, err)
+	return x.keep(ctx, f)
 }
 
 // blocked is the key of what is not suggested and not added by inference again. Its value is the reason; of
