@@ -30,7 +30,7 @@ type Candidate struct {
 	Name  string
 	Prior float64 // the confidence that it claims, in [0,1]
 	Blast int     // how far a mistake reaches; the smaller wins a tie
-	Price float64 // US dollars of an attempt, if known; 0: as observed, where none was, a quarter of the usual
+	Price float64 // US dollars of an attempt; 0: the observed mean, at first a quarter of the skill's mean
 }
 
 // Task is what a candidate is wanted for.

@@ -9,21 +9,21 @@ import (
 
 // Stats sum up several attempts.
 type Stats struct {
-	// Usage has sums but of Calls and Cached, which are 0. CostUSD is that of the attempts that reported one,
-	// EstimateUSD that of the others; nil: none known.
+	// Usage has the sums of tokens and dollars; Calls and Cached are 0. CostUSD is of the attempts that reported
+	// a cost, EstimateUSD of those that have an estimate alone; nil: there are none.
 	Usage
 	Attempts  int
-	Judged    int // of these, that tell about skill
+	Judged    int // attempts whose outcome tells about skill: Delivered, Failed and Malformed
 	Delivered int
-	Priced    int // whose cost is known
-	// Confidence is the mean of what judged attempts claimed, HighConfidenceFailures how many of those that
-	// failed claimed .8 or more. Only Book.Stats has them.
+	Priced    int // attempts whose cost is known, reported or estimated
+	// Confidence is the mean, in [0,1], of what judged attempts claimed. HighConfidenceFailures counts those
+	// that claimed .8 or more and were not delivered. Only Book.Stats has the two.
 	Confidence             float64
 	HighConfidenceFailures int
 	P50, P95               time.Duration // of wall time; only Book.Health has them
 }
 
-// Known yields the candidates and skills of the scope that have samples, by candidate.
+// Known yields the candidates of the scope with the skills that they have samples at, in this order.
 func (b *Book) Known() iter.Seq2[string, string] {
 	b.mu.Lock()
 	var pairs [][2]string
@@ -52,7 +52,7 @@ func (b *Book) Stats(candidate, skill string) Stats {
 	return b.scope.skill(skill).summary(candidate).stats()
 }
 
-// Day returns a candidate's figures at a skill on a day (UTC), of the last 31. "" stands for all of either.
+// Day returns a candidate's figures at a skill on a UTC day of the last 31. "": all candidates, or skills.
 func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	n := int32(day.UnixMilli() / dayMillis)
 	b.mu.Lock()
@@ -69,11 +69,11 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	return s.stats()
 }
 
-// Health returns the figures of the last so long, of 24 hours at most. "" stands for all candidates, or all
-// skills. Here an attempt that found its service Away or TimedOut has failed, which for its rank it has not,
-// and other attempts that tell nothing about skill count only what they took. Of more than 200 attempts at a
-// skill, the older ones count by whole hours, and not in the percentiles. The Samples are failures and
-// outages, at most 10 a candidate and skill, oldest first: Run, Candidate, Skill, Class and At.
+// Health returns the figures of a period that ends now, of 24 hours at most. "" stands for all candidates, or
+// all skills. An outage (Away, TimedOut) counts as a failed attempt here, though not in a rank; of others
+// that tell nothing about skill, only the usage counts. Attempts before the last 200 at a skill count by
+// whole hours, and not in the percentiles. The Samples are the failures and outages, at most 10 of a
+// candidate at a skill, the oldest first, with Run, Candidate, Skill, Class and At.
 func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sample) {
 	now := b.now()
 	from := now.Add(-min(last, 24*time.Hour))
