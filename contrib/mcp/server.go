@@ -36,7 +36,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -469,8 +468,7 @@ func (c caller) key(k string) string {
 	if k == "" {
 		return ""
 	}
-	h := sha256.Sum256([]byte(c.user + "\x00" + k))
-	return "mcp:" + hex.EncodeToString(h[:16])
+	return fmt.Sprintf("mcp:%x", sha256.Sum256([]byte(c.user+"\x00"+k)))[:36]
 }
 
 type inputs = map[string]json.RawMessage

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -122,8 +121,7 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	if _, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return nil, fmt.Errorf("no branch is checked out in %s", a.repo)
 	}
-	sum := sha256.Sum256([]byte(c.Key()))
-	name := hex.EncodeToString(sum[:6])
+	name := fmt.Sprintf("%x", sha256.Sum256([]byte(c.Key())))[:12]
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
 	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
 	about = cmp.Or(about, "work of an agent")
