@@ -56,7 +56,7 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	flaws := strings.Split(told, "\n")
 	flaws = flaws[:min(len(flaws), maxFlaws)]
 	for i, f := range flaws {
-		flaws[i] = strings.TrimLeft(f, " -")
+		flaws[i] = strings.ReplaceAll(strings.TrimLeft(f, " -"), "<nil>", "null") // as JSON has it
 	}
 	return errors.New(strings.Join(flaws, "; "))
 }

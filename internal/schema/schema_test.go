@@ -12,7 +12,8 @@ import (
 
 func TestSchema(t *testing.T) {
 	s, err := schema.Compile(json.RawMessage(`{"type":"object","additionalProperties":false,"required":["amount"],
-		"properties":{"amount":{"type":"number","minimum":0},"to":{"type":"object","properties":{"iban":{"type":"string"}}}}}`))
+		"properties":{"amount":{"type":"number","minimum":0},"to":{"type":"object","properties":{"iban":{"type":"string"}}},
+			"skill":{"enum":[null]},"worker":{"enum":[null,"ann"]}}}`))
 	require.NoError(t, err)
 	for in, want := range map[string]string{
 		`{"amount":5}`:                     "",
@@ -27,6 +28,8 @@ func TestSchema(t *testing.T) {
 		`{"amount":1E-9999}`:               "exponent",
 		`{"amount":1.5e+300}`:              "",
 		`{"amount":-1, "to": {"iban": 7}}`: "; ",
+		`{"amount":5,"skill":""}`:          "at '/skill': value must be null", // whom it is told does not know Go
+		`{"amount":5,"worker":"bo"}`:       "value must be one of null, 'ann'",
 	} {
 		err := s.Check(json.RawMessage(in))
 		if want == "" {
