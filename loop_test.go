@@ -943,6 +943,27 @@ func TestToolsFire(t *testing.T) {
 	require.Equal(t, 5, asked, "of the third only the answer is the model's")
 }
 
+// Why a delivery teaches no plan is told: a call says what a page, or the answer, says, and the case does not.
+func TestNotLearnedIsTold(t *testing.T) {
+	send := tools.Tool{Worker: act.Worker{Name: "send", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(
+		_ context.Context, in json.RawMessage) (json.RawMessage, error) {
+		return in, nil
+	}}
+	model := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+		if len(r.Messages) > 1 {
+			return &reason.Response{Text: "It went to warehouse-9.", Stop: reason.StopEnd}, nil
+		}
+		return &reason.Response{Calls: []reason.ToolCall{{ID: "1", Name: "send", Inputs: json.RawMessage(`{"to":"warehouse-9"}`)}}, Stop: reason.StopTools}, nil
+	})
+	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, send), Gates: []act.Gate{act.NoGate}}
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	run(t, a, arc.Objective{Text: "Send it."})
+	require.Contains(t, *story, "not learned: send: to is of a memory, page, answer or complaint alone")
+	run(t, a, arc.Objective{Text: "Send it to warehouse-9."})
+	run(t, a, arc.Objective{Text: "Send it to warehouse-9."})
+	require.Contains(t, *story, "learned: the plan fires from now on where the case is the same")
+}
+
 // A declared secret is in nothing that is stored, asked or told; the worker that lists it gets it.
 func TestSecrets(t *testing.T) {
 	const secret = "Tr0ub4dor-3-is-long"
@@ -1321,7 +1342,7 @@ func TestMaintain(t *testing.T) {
 		require.Empty(t, s.Evidence, "there were tries, and none failed")
 		why, err := a.In("acme/anna").Why(t.Context(), arc.Objective{Text: "write"})
 		require.NoError(t, err)
-		require.Equal(t, "no case of these words and inputs was delivered", why)
+		require.Equal(t, "no plan was learned of these words and inputs", why)
 	})
 }
 

@@ -767,7 +767,10 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		if err != nil {
 			return err
 		}
-		if learned.Ready && !a.Fired && !a.Replays && !a.Given { // one that fires already is no news
+		switch {
+		case v == learn.Delivered && learned.Note != "":
+			t.event("not learned", "", learned.Note)
+		case learned.Ready && !a.Fired && !a.Replays && !a.Given: // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil

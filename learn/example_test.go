@@ -39,7 +39,7 @@ func ExampleLayer() {
 	why, err := layer.Why(ctx, learn.Case{Text: "Refund order SO-7.", Inputs: json.RawMessage(`{"order":"SO-7"}`)})
 	fmt.Println(why, err)
 	// Output:
-	// thinks: no case of these words and inputs was delivered
+	// thinks: no plan was learned of these words and inputs
 	// refund {"id":"SO-1041"}
 	// thinks: it was delivered once
 	// refund {"id":"SO-1042"}

@@ -288,7 +288,7 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 			}
 		}
 	}
-	a.Why = cmp.Or(a.Why, "no case of these words and inputs was delivered")
+	a.Why = cmp.Or(a.Why, "no plan was learned of these words and inputs")
 	if nearest != nil { // plans of more keys make the prompt longer, and no better
 		for _, p := range nearest.Plans {
 			a.suggest(p.suggestion(s, c.Text), nearest.differs(c, s))

@@ -102,7 +102,7 @@ func TestFiresAfterTwo(t *testing.T) {
 	require.ErrorAs(t, err, new(*store.LimitError))
 	why, err := b.Why(t.Context(), learn.Case{Scope: "acme", Text: "refund order SO-9, please", Inputs: json.RawMessage(`{"order":"SO-9","fast":true}`)})
 	require.NoError(t, err)
-	require.Contains(t, why, "no case of these words and inputs was delivered")
+	require.Contains(t, why, "no plan was learned of these words and inputs")
 }
 
 func acme(o learn.Options) learn.Options { o.Scope = "acme"; return o }

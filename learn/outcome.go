@@ -43,7 +43,7 @@ type Outcome struct {
 	Verdict   Verdict          `cbor:",omitzero"`
 	Complaint string           `cbor:",omitzero"` // why it failed, where that is not in Failed
 	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last
-	Plan      *reason.Plan     `cbor:",omitzero"` // the calls made, with a ResultDigest; nil: not known, or those of Fires
+	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: not known, or those of Fires
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
 	Utilized  []memory.ID      `cbor:",omitzero"` // nil: not known
 	Misled    []memory.ID      `cbor:",omitzero"`
@@ -89,9 +89,9 @@ type given struct {
 	strangers []string // what they said
 }
 
-// After learns from what came of a case. One that Failed by the plan that fired stops it: it fires again after
-// two later deliveries. A second After of an Advice changes nothing, and returns what the first did. Without a
-// Before, as of a run that began without memory, it takes a zero Advice with a Case.
+// After learns from what came of a case. One that Failed by the plan that fired stops it: it fires again
+// after two later deliveries. A second After of an Advice changes nothing, and returns what the first did.
+// Without a Before, as of a run that began without memory, it takes a zero Advice with a Case.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -436,7 +436,7 @@ func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
 			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(g.strangers, has) || copied(word(l.v))) {
-				return fmt.Sprintf("%s: %s is not of the case: a memory, page or complaint says it", call.Name, l.path)
+				return fmt.Sprintf("%s: %s is of a memory, page, answer or complaint alone", call.Name, l.path)
 			}
 		}
 	}

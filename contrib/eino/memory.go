@@ -94,8 +94,8 @@ type Agent interface {
 	Generate(ctx context.Context, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error)
 }
 
-// Generate runs the agent, and learns from the answer. An error of the memory comes with the answer. It alone
-// has memory: a Stream of the agent is told nothing, and teaches nothing. Plans are told, and never carried out.
+// Generate runs the agent, and learns from the answer. An error of the memory comes with the answer. A Stream
+// of the agent is told nothing, and teaches nothing. Plans are told, and never carried out.
 func (m *Memory) Generate(
 	ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption,
 ) (*schema.Message, error) {
