@@ -140,7 +140,7 @@ const (
 type Query struct {
 	Text      string    // "": all, the most effective and most recent first
 	Vector    []float32 // instead of the Embedder's; it is compared with those of its length
-	K         int       // at most so many hits beside Rules; 0: 10
+	K         int       // the most hits, Rules apart; 0: 10
 	Floor     float64   // the least Relevance of a hit, in [0,1]
 	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others
 	Also      []Scope   // further scopes of the tenant

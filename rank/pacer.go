@@ -29,16 +29,16 @@ const (
 	mostLean  = 12
 )
 
-// Pacer returns the scope's Book for an open stream of tasks that may cost average US dollars each, each
-// tried once. Its Learned takes the candidate whose worth (see [Book.Learned]), at what a success may cost at
-// the moment, is most above its price, of those that the stream's account can bear, and at least the cheapest
-// one; the Score is worth, in dollars, less price. What is told to its Stage and Observe is charged to the
-// account, each Run once; a sample without a cost is taken to have cost what its candidate usually does.
+// Pacer returns a Book of the scope for a stream of tasks that may cost average US dollars each, and are each
+// tried once. Its Learned values a success in dollars, by what the stream has left to spend, and takes the
+// candidate whose worth ([Book.Learned]) at that value is most above its price: the Score is by how much.
+// Left out is who the account cannot bear, but never the cheapest. Stage and Observe charge the account, once
+// for each Run; a sample without a cost counts as what its candidate usually costs.
 //
-// What was saved raises what a success may cost, debts lower it. The debt of a stream is at most ten tasks'
-// worth, as long as its cheapest candidate costs less than the average; of what was saved twenty tasks' worth
-// can be spent later. The account is kept in the store under the stream's name. Candidates and their prices
-// may change with every call: a Candidate's Price counts at once, without one what it was seen to cost.
+// What was saved raises the value of a success, debts lower it. Debts are at most ten tasks' worth, as long
+// as the cheapest candidate costs less than average; of what was saved, twenty can be spent later. The
+// account is in the store under the name, an id. Candidates and prices may change with every call. An average
+// that is not above 0, or over a million, is [ErrInvalid].
 func (b *Book) Pacer(name string, average float64) (*Book, error) {
 	if err := store.CheckID(name); err != nil {
 		return nil, err
