@@ -35,6 +35,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
@@ -92,9 +93,7 @@ func New(agent *arc.Agent, o *Options) (http.Handler, error) {
 	if d.opts.Who == nil {
 		d.opts.Who = func(*http.Request) string { return "" }
 	}
-	if d.opts.Now == nil {
-		d.opts.Now = time.Now
-	}
+	d.opts.Now = call.Clock(d.opts.Now)
 	d.opts.Logger = cmp.Or(d.opts.Logger, slog.New(slog.DiscardHandler))
 	layout := template.New("layout").Funcs(d.words())
 	_, err := layout.ParseFS(templates, "templates/layout.html", "templates/parts.html")
