@@ -88,7 +88,7 @@ func (a *app) environ(own ...string) []string {
 	for _, m := range a.config.Load().models() {
 		keys = append(keys, m.Key)
 	}
-	return append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+	return append(slices.DeleteFunc(program.Env(os.Environ()), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(keys, name)
 	}), append(own, "ARC_DIR="+a.dir)...)
@@ -191,7 +191,7 @@ func (a *app) worktrees(ctx context.Context, w *worktreeConfig) (act.Around, err
 			return nil
 		}
 		return func(ctx context.Context, dir string) error {
-			_, err := a.in(workspace.In(dir)).Run(ctx, nil, argv...)
+			_, err := a.in(workspace.In(dir)).Text(ctx, nil, argv...)
 			return err
 		}
 	}

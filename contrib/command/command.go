@@ -1,19 +1,21 @@
-// Package command has a program as an executor and as a gate of act.
+// Package command has a program as an executor and as a gate of act, and runs programs of a host.
 package command
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/act"
-	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -27,7 +29,8 @@ import (
 //
 // The secrets that the worker lists are in its environment, by their names. Every line that it prints is
 // noted as it comes. The program and all that it started are killed when the context ends, where the system
-// has groups of processes (not on Windows).
+// has groups of processes (not on Windows), but for what left its group, as by setsid. What is left behind
+// when the program itself has ended goes on; what it prints later than in that second is lost.
 //
 // As an executor it prints its output, JSON or text, on standard output. As a gate an exit code of 0 passes,
 // and the end of what it printed is the complaint otherwise. No word that it prints decides what kind of
@@ -48,7 +51,6 @@ type command struct {
 const (
 	maxPrinted = 256 << 10 // bytes of an executor's output
 	maxTail    = 4 << 10   // bytes of the end of what it printed
-	stopped    = time.Second
 )
 
 // String is what a person would type, and the name of the gate.
@@ -64,10 +66,7 @@ func (c *command) Execute(ctx context.Context, call *act.Call) (*act.Result, err
 	if len(output) > 0 && !json.Valid(output) {
 		output, err = json.Marshal(string(output))
 	}
-	return &act.Result{Output: output, Reflection: &iar.Reflection{
-		Status: iar.Success, Confidence: 0.8, Summary: c.argv[0] + " ended with exit code 0",
-		AlignmentCheck: map[string]any{"objective": 0.8},
-	}}, err
+	return &act.Result{Output: output}, err
 }
 
 // Verify implements act.Gate.
@@ -106,12 +105,10 @@ func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 	if err != nil {
 		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	}
-	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay = c.dir, bytes.NewReader(stdin), stopped
-	cmd.Env = append([]string{}, c.env...) // nil would be that of the process
+	env := append([]string{}, c.env...)
 	for _, name := range call.Worker.Secrets {
 		if value := act.Secret(ctx, name); value != "" { // a gate gets none
-			cmd.Env = append(cmd.Env, name+"="+value)
+			env = append(env, name+"="+value)
 		}
 	}
 	out := &stream{ctx: ctx, name: c.argv[0]}
@@ -119,20 +116,14 @@ func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 	if r == nil {
 		errs = &stream{ctx: ctx, name: c.argv[0]}
 	}
-	cmd.Stdout, cmd.Stderr = out, errs
-	Group(cmd)
-	err = cmd.Run()
-	out.note(len(out.rest))
-	errs.note(len(errs.rest))
+	err = start(ctx, c.dir, env, c.argv, stdin, out, errs)
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	case exited:
 		return nil, &reason.Error{Class: exits[exit.ExitCode()], Err: withTail(err, errs.tail)}
-	case err != nil && !errors.Is(err, exec.ErrWaitDelay): // what it started may go on
+	case err != nil:
 		return nil, err
 	case r == nil && out.size > maxPrinted:
 		err = fmt.Errorf("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
@@ -140,6 +131,45 @@ func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 	}
 	return out.head, nil
 }
+
+// Run runs a program to its end, as those of New are, with an input of the host's, and returns what it
+// printed on standard output: the first 256 KiB, and how much is left out. What it printed on its error output
+// is noted, and stands in the error of one that fails.
+func Run(ctx context.Context, dir string, env []string, stdin []byte, argv ...string) ([]byte, error) {
+	out, errs := &stream{ctx: context.Background()}, &stream{ctx: ctx, name: argv[0]} // the output is not noted
+	if err := start(ctx, dir, env, argv, stdin, out, errs); err != nil {
+		return nil, fmt.Errorf("%s: %w", argv[0], withTail(err, slices.Concat(errs.tail, []byte("\n"), out.tail)))
+	}
+	if left := out.size - len(out.head); left > 0 {
+		out.head = fmt.Appendf(out.head, "\n[%d bytes more are left out]", left)
+	}
+	return out.head, nil
+}
+
+// start runs a program. It returns when that has ended, and what it printed was read; what it has left behind
+// may go on and print.
+func start(ctx context.Context, dir string, env, argv []string, stdin []byte, out, errs *stream) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, Env(env), bytes.NewReader(stdin), time.Second
+	cmd.Stdout, cmd.Stderr = out, errs
+	ownGroup(cmd)
+	err := cmd.Run()
+	out.note(len(out.rest))
+	errs.note(len(errs.rest))
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	return cmp.Or(ctx.Err(), err)
+}
+
+// Env is an environment without the variables by which a git hook names its repository: they would have git
+// work on that one, whatever folder it is started in.
+func Env(env []string) []string {
+	return slices.DeleteFunc(append([]string{}, env...), hooks.MatchString) // nil would be that of the process
+}
+
+var hooks = regexp.MustCompile(
+	`^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|PREFIX|\w*OBJECT_DIRECTOR\w+)=`)
 
 // exits has the exit codes that say what kind of error it is: those of sysexits.h and of the shells.
 var exits = map[int]reason.ErrorClass{

@@ -4,5 +4,5 @@ package command
 
 import "os/exec"
 
-// Group does nothing: there are no groups of processes here.
-func Group(*exec.Cmd) {}
+// ownGroup does nothing: there are no groups of processes here.
+func ownGroup(*exec.Cmd) {}

@@ -184,3 +184,34 @@ func class(a act.Attempt) reason.ErrorClass {
 	}
 	return a.Err.Class
 }
+
+// A process that is left behind holds nobody up, output without end is cut, and a git hook's variables do not
+// have git work on another repository.
+func TestRun(t *testing.T) {
+	t.Setenv("GIT_DIR", t.TempDir())
+	t.Setenv("GIT_INDEX_FILE", "elsewhere")
+	t.Setenv("GIT_AUTHOR_NAME", "ann")
+	run := func(script string) (string, error) {
+		out, err := command.Run(t.Context(), t.TempDir(), os.Environ(), []byte("given"), "/bin/sh", "-c", script)
+		return string(out), err
+	}
+	out, err := run(`cat; echo " $GIT_DIR$GIT_INDEX_FILE$GIT_AUTHOR_NAME"; echo noise >&2`)
+	require.NoError(t, err)
+	require.Equal(t, "given ann\n", out)
+	out, err = run(`sleep 60 & echo $!`)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(out))
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "it goes on")
+	_, err = run(`echo out; echo why >&2; exit 3`)
+	require.ErrorContains(t, err, "/bin/sh: exit status 3: why\n\nout")
+	out, err = run(`head -c 300000 /dev/zero`)
+	require.NoError(t, err)
+	require.Len(t, out, 256<<10+len("\n[37856 bytes more are left out]"))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second/5)
+	defer cancel()
+	_, err = command.Run(ctx, "", nil, nil, "/usr/bin/env", "yes")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, len(err.Error()), 16<<10)
+}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Group has a program and all that it starts killed when the context of cmd ends. Call it before cmd starts.
-func Group(cmd *exec.Cmd) {
+// ownGroup has a program and all that it starts end together.
+func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }

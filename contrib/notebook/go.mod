@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/arc-learn/arc v0.1.0
+	github.com/arc-learn/arc/contrib/command v0.1.0
 	github.com/stretchr/testify v1.12.1
 )
 
@@ -34,3 +35,5 @@ require (
 )
 
 replace github.com/arc-learn/arc => ../..
+
+replace github.com/arc-learn/arc/contrib/command => ../command

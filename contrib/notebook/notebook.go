@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/contrib/command"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 )
@@ -92,10 +92,11 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 		return nil
 	}
 	if err = os.MkdirAll(filepath.Dir(n.path), 0o755); err == nil {
-		err = os.WriteFile(n.path+".new", []byte(written), 0o644)
-	}
-	if err == nil {
-		err = os.Rename(n.path+".new", n.path)
+		var f *os.File // in place: a link, its owner and its mode stay
+		if f, err = os.OpenFile(n.path, os.O_WRONLY|os.O_CREATE, 0o644); err == nil {
+			_, err = f.WriteString(written)
+			err = errors.Join(err, f.Close())
+		}
 	}
 	if err != nil {
 		return err
@@ -131,12 +132,8 @@ func cut(text string, most int) string {
 // time. A file that nobody has committed yet is left alone.
 func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
 	git := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "git", append(args, "--", filepath.Base(n.path))...)
-		cmd.Dir = filepath.Dir(n.path)
-		out, err := cmd.Output()
-		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-			err = fmt.Errorf("notebook: git %s: %w: %s", args[0], err, failed.Stderr)
-		}
+		argv := append(append([]string{"git"}, args...), "--", filepath.Base(n.path))
+		out, err := command.Run(ctx, filepath.Dir(n.path), os.Environ(), nil, argv...)
 		return strings.TrimSpace(string(out)), err
 	}
 	last, err := git("log", "-1", "--format=%cI")
@@ -146,9 +143,7 @@ func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
 	if changed, err := git("status", "--porcelain"); err != nil || changed == "" {
 		return err
 	}
-	if _, err = git("add"); err == nil {
-		_, err = git("commit", "-m", "docs(memory): what was learned")
-	}
+	_, err = git("commit", "-m", "docs(memory): what was learned")
 	return err
 }
 

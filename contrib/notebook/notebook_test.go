@@ -64,17 +64,29 @@ func TestWrite(t *testing.T) {
 
 	require.NoError(t, os.Remove(file))
 	run()
-	require.NoError(t, os.Mkdir(file+".new", 0o755))
-	require.Error(t, n.Write(t.Context(), a, time.Minute))
-	require.NoError(t, os.Remove(file+".new"))
+	require.NoError(t, os.Mkdir(file, 0o755))
+	require.Error(t, n.Write(t.Context(), a, 0))
+	require.NoError(t, os.Remove(file))
 	require.NoError(t, n.Write(t.Context(), a, time.Minute), "what could not be written is written later")
 	require.True(t, strings.HasPrefix(read(), "## Learned\n\n"+line), read())
+
+	own := filepath.Join(filepath.Dir(file), "own.md") // where a person keeps it, for themselves
+	write(t, own, "# Own\n", time.Hour)
+	require.NoError(t, errors.Join(os.Chmod(own, 0o600), os.Remove(file), os.Symlink(own, file)))
+	run()
+	require.NoError(t, n.Write(t.Context(), a, 0))
+	data, err := os.ReadFile(own)
+	require.NoError(t, err)
+	require.Contains(t, string(data), line)
+	info, err := os.Stat(own)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
 
 	utf16 := "\xff\xfeM\x00"
 	write(t, file, utf16, time.Hour)
 	run()
 	require.ErrorContains(t, n.Write(t.Context(), a, 0), "not UTF-8")
-	data, err := os.ReadFile(file)
+	data, err = os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, utf16, string(data))
 }
@@ -104,7 +116,9 @@ func TestCommit(t *testing.T) {
 	write(t, filepath.Join(dir, "MEMORY.md"), "two", 0)
 	require.NoError(t, n.Commit(t.Context(), time.Now().Add(-time.Hour)), "it was committed within the hour")
 	require.Equal(t, "1", git("rev-list", "--count", "HEAD"))
+	t.Setenv("GIT_DIR", t.TempDir()) // as in a hook of another repository
 	require.NoError(t, n.Commit(t.Context(), time.Now().Add(time.Hour)))
+	require.NoError(t, os.Unsetenv("GIT_DIR"))
 	require.Equal(t, "2", git("rev-list", "--count", "HEAD"))
 	require.Equal(t, "?? other", git("status", "--porcelain"))
 }

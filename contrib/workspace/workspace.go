@@ -19,11 +19,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/act"
@@ -56,46 +54,22 @@ func (w *Workspace) Argv(ctx context.Context, argv ...string) []string {
 	return argv
 }
 
-// Run runs a program in the folder, without a shell, and returns what it printed: JSON, or else a JSON
-// string. Each line of its error output is an event of the attempt, and of the error of one that fails. When
-// ctx ends, it is killed with all that it has started (not on Windows).
-func (w *Workspace) Run(ctx context.Context, stdin []byte, argv ...string) (json.RawMessage, error) {
-	return w.run(ctx, stdin, nil, argv)
+// Text runs a program in the folder, as [command.Run] does, and returns what it printed.
+func (w *Workspace) Text(ctx context.Context, stdin []byte, argv ...string) (string, error) {
+	out, err := w.run(ctx, stdin, nil, argv)
+	return strings.ToValidUTF8(string(out), "\uFFFD"), err
 }
 
-func (w *Workspace) run(ctx context.Context, stdin []byte, env, argv []string) (json.RawMessage, error) {
-	argv = w.Argv(ctx, argv...)
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Stdin, cmd.WaitDelay, cmd.Env = w.Dir(ctx), bytes.NewReader(stdin), time.Second, os.Environ()
+func (w *Workspace) run(ctx context.Context, stdin []byte, env, argv []string) ([]byte, error) {
+	own := os.Environ()
 	if w.Env != nil {
-		cmd.Env = w.Env()
+		own = w.Env()
 	}
-	cmd.Env = append(slices.Clip(cmd.Env), env...)
-	command.Group(cmd)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	act.Note(ctx, act.Event{Kind: "output", Name: argv[0], Text: errs.String()})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", argv[0], err, strings.TrimSpace(errs.String()+"\n"+out.String()))
-	}
-	if text := bytes.TrimSpace(out.Bytes()); json.Valid(text) {
-		return text, nil
-	}
-	return json.Marshal(strings.ToValidUTF8(out.String(), "\uFFFD"))
-}
-
-// Text is Run with the output in words.
-func (w *Workspace) Text(ctx context.Context, stdin []byte, argv ...string) (text string, err error) {
-	raw, err := w.Run(ctx, stdin, argv...)
-	if json.Unmarshal(raw, &text) != nil {
-		text = string(raw)
-	}
-	return text, err
+	return command.Run(ctx, w.Dir(ctx), append(slices.Clip(own), env...), stdin, w.Argv(ctx, argv...)...)
 }
 
 // Program returns t with a Call that runs a program, which gets the inputs as JSON on its standard input and
-// the secrets that t lists as variables of its environment.
+// the secrets that t lists as variables of its environment. What it prints is JSON, or else a JSON string.
 func (w *Workspace) Program(t tools.Tool, argv ...string) tools.Tool {
 	names := t.Secrets
 	t.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
@@ -103,7 +77,11 @@ func (w *Workspace) Program(t tools.Tool, argv ...string) tools.Tool {
 		for _, name := range names {
 			env = append(env, name+"="+act.Secret(ctx, name))
 		}
-		return w.run(ctx, inputs, env, argv)
+		out, err := w.run(ctx, inputs, env, argv)
+		if text := bytes.TrimSpace(out); err != nil || json.Valid(text) {
+			return text, err
+		}
+		return json.Marshal(strings.ToValidUTF8(string(out), "\uFFFD"))
 	}
 	return t
 }
@@ -113,14 +91,14 @@ func (w *Workspace) Shell() tools.Tool {
 	const about = "Runs a command line with sh, in the working folder."
 	t := tools.Func("shell", about, func(ctx context.Context, in struct {
 		Command string `json:"command"`
-	}) (json.RawMessage, error) {
-		return w.Run(ctx, nil, "sh", "-c", in.Command)
+	}) (string, error) {
+		return w.Text(ctx, nil, "sh", "-c", in.Command)
 	})
 	t.Mode = act.Gated
 	return t
 }
 
-// Files are the tools list_files, read_file and write_file, for text in UTF-8.
+// Files are the tools list_files, read_file and write_file, for text in UTF-8. write_file writes through no link.
 func (w *Workspace) Files() []tools.Tool {
 	type file struct {
 		Path string `json:"path,omitempty"`
@@ -133,6 +111,10 @@ func (w *Workspace) Files() []tools.Tool {
 				return "", err
 			}
 			defer root.Close()
+			info, err := root.Stat(in.Path)
+			if err == nil && !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > 1<<20) {
+				return "", fmt.Errorf("%s is no file, or has over 1 MiB", in.Path)
+			}
 			return f(root, in)
 		})
 	}
@@ -156,6 +138,11 @@ func (w *Workspace) Files() []tools.Tool {
 			top, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(in.Path)), "/")
 			if slices.ContainsFunc(w.Keep, func(name string) bool { return strings.EqualFold(name, top) }) {
 				return "", fmt.Errorf("%s is the person's", in.Path)
+			}
+			for p := filepath.Clean(in.Path); p != filepath.Dir(p); p = filepath.Dir(p) {
+				if info, err := r.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 { // into what is kept, say
+					return "", fmt.Errorf("%s is a link: write to where it leads", p)
+				}
 			}
 			err := r.MkdirAll(filepath.Dir(in.Path), 0o777)
 			if err == nil {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,6 +38,12 @@ func TestFiles(t *testing.T) {
 	write(t, "secret", outside, "secret.txt")
 	write(t, "\xff\xfeM\x00", dir, "utf16.txt")
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	write(t, "", dir, ".git", "hooks", "sample")
+	require.NoError(t, os.Symlink(".git/hooks", filepath.Join(dir, "hooks")))
+	require.NoError(t, os.Symlink(".git/hooks/new", filepath.Join(dir, "new")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	write(t, "", dir, "large")
+	require.NoError(t, os.Truncate(filepath.Join(dir, "large"), 1<<40))
 	call := func(i int, in string) (string, error) {
 		out, err := w.Files()[i].Call(t.Context(), json.RawMessage(in))
 		return strings.Trim(string(out), `"`), err
@@ -48,13 +55,13 @@ func TestFiles(t *testing.T) {
 	require.Equal(t, "hello", text)
 	list, err := call(0, `{}`)
 	require.NoError(t, err)
-	require.Equal(t, `L link\nd notes/\n- utf16.txt\n`, list)
+	require.Equal(t, `d .git/\nL hooks\n- large\nL link\nL new\nd notes/\np pipe\n- utf16.txt\n`, list)
 	for _, path := range []string{"../x", "/etc/x", "arc.yaml", "ARC.yaml", "notes/../.git/hooks/post-commit",
-		"link/x"} {
+		"link/x", "hooks/post-commit", "new", "pipe"} {
 		_, err := call(2, `{"path": "`+path+`", "text": "x"}`)
 		require.Error(t, err, path)
 	}
-	for _, path := range []string{"../x", "link/secret.txt", "utf16.txt", "missing"} {
+	for _, path := range []string{"../x", "link/secret.txt", "utf16.txt", "missing", "pipe", "large"} {
 		_, err := call(1, `{"path": "`+path+`"}`)
 		require.Error(t, err, path)
 	}
@@ -126,7 +133,7 @@ func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.Run(ctx, nil, "sh", "-c", "(exec 3>fifo; sleep 60) & wait")
+		_, err := w.Text(ctx, nil, "sh", "-c", "(exec 3>fifo; sleep 60) & wait")
 		ended <- err
 	}()
 	f, err := os.Open(fifo) // once the child has it open, too
