@@ -56,7 +56,9 @@ type wire struct {
 	net.Listener
 	mu    sync.Mutex
 	conns []net.Conn
-	mute  atomic.Bool // what the server says is lost, and the connection with it
+	mute  atomic.Bool  // what the server says is lost, and the connection with it
+	gone  atomic.Int64 // connections before that number are dropped without a word, as by a firewall
+	n     int64
 }
 
 func newWire(t *testing.T, to int) (w *wire, at string) {
@@ -77,9 +79,11 @@ func newWire(t *testing.T, to int) (w *wire, at string) {
 			}
 			w.mu.Lock()
 			w.conns = append(w.conns, client, server)
+			w.n++
+			n := w.n
 			w.mu.Unlock()
-			all.Go(func() { _, _ = io.Copy(server, client); _ = server.Close() })
-			all.Go(func() { _, _ = io.Copy(muted{client, w}, server); _ = client.Close() })
+			all.Go(func() { _, _ = io.Copy(muted{server, w, n, false}, client); _ = server.Close() })
+			all.Go(func() { _, _ = io.Copy(muted{client, w, n, true}, server); _ = client.Close() })
 		}
 	})
 	t.Cleanup(func() {
@@ -93,11 +97,16 @@ func newWire(t *testing.T, to int) (w *wire, at string) {
 
 type muted struct {
 	net.Conn
-	w *wire
+	w      *wire
+	n      int64
+	answer bool
 }
 
 func (m muted) Write(b []byte) (int, error) {
-	if m.w.mute.Load() {
+	if m.n <= m.w.gone.Load() {
+		return len(b), nil
+	}
+	if m.answer && m.w.mute.Load() {
 		return 0, io.ErrClosedPipe
 	}
 	return m.Conn.Write(b)
@@ -207,6 +216,33 @@ func TestLostAnswer(t *testing.T) {
 	}, 5*time.Second, 5*time.Millisecond)
 	_, err = st.Commit(t.Context(), store.Op{Key: "a", Value: []byte("3")})
 	require.NoError(t, err, "by another connection")
+}
+
+// All idle connections are gone without a word: the next call finds another one within its Patience.
+func TestIdleConnections(t *testing.T) {
+	need(t)
+	if shared == nil {
+		t.Skip("SKIPPED: the server is none of the tests'")
+	}
+	w, at := newWire(t, shared.port)
+	st := open(t, at+" pool_max_conns=8", postgres.Options{Schema: schema(t), Patience: 12 * time.Second})
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range st.Scan(t.Context(), store.Range{}) {
+			}
+		})
+	}
+	all.Wait()
+	<-time.After(1100 * time.Millisecond) // from then on they are idle
+	w.mu.Lock()
+	w.gone.Store(w.n)
+	w.mu.Unlock()
+	_, err := st.Commit(t.Context(), store.Op{Key: "a", Value: []byte("1")})
+	require.NoError(t, err)
+	_, err = st.Get(t.Context(), "a")
+	require.NoError(t, err)
+	w.cut() // else Close says goodbye to them for 15 s
 }
 
 // A server becomes one that only reads, and its standby is promoted: commits on connections of the former one

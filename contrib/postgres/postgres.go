@@ -102,6 +102,7 @@ func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	if !strings.Contains(conninfo, "default_query_exec_mode") { // a pooler may change sessions: nothing is named
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
+	config.PingTimeout = s.opts.Patience / 60 // of a connection that was idle: a firewall may have forgotten it
 	if config.ConnConfig.ValidateConnect == nil {
 		config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
