@@ -137,6 +137,7 @@ func (f *File) Change(change func(all map[string]string) error) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
 	}
+	_ = os.Remove(f.path + ".new") // of a crash: it would keep its mode
 	if err == nil {
 		err = os.WriteFile(f.path+".new", sealed.Bytes(), 0o600)
 	}

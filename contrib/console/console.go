@@ -112,12 +112,13 @@ func asks(lines <-chan string, show func(prompt string)) func(context.Context, s
 	}
 }
 
-// Path is that of a folder's socket: in the folder, or where that is too long, in that of temporary files.
+// Path is that of a folder's socket: in the folder, or where that is too long, in the user's cache, where
+// nobody else can put one.
 func Path(dir, name string) string {
 	path := filepath.Join(dir, name)
-	if len(path) > 100 {
+	if cache, err := os.UserCacheDir(); err == nil && len(path) > 100 {
 		sum := sha256.Sum256([]byte(path))
-		path = filepath.Join(os.TempDir(), fmt.Sprintf("%d-%x-%s", os.Getuid(), sum, name)[:40])
+		path = filepath.Join(cache, fmt.Sprintf("%x-%s", sum[:8], name))
 	}
 	return path
 }
@@ -145,9 +146,7 @@ type Server struct {
 // returns the exit code; its context ends when who typed has gone. The caller has the store open, so that a
 // socket which is there already is nobody's, and is replaced.
 func Listen(path string, run func(ctx context.Context, t *Terminal) int) (*Server, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
+	_ = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.Remove(path)) // net.Listen says what is wrong
 	mask := syscall.Umask(0o177)
 	l, err := net.Listen("unix", path)
 	syscall.Umask(mask)

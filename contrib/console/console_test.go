@@ -93,4 +93,7 @@ func TestPath(t *testing.T) {
 	long := strings.Repeat("/deep", 30)
 	require.LessOrEqual(t, len(filepath.Base(console.Path(long, "arc.sock"))), 40)
 	require.NotEqual(t, console.Path(long, "arc.sock"), console.Path(long+"er", "arc.sock"))
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	require.Equal(t, cache, filepath.Dir(console.Path(long, "arc.sock")), "where nobody else can put one")
 }

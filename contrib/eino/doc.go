@@ -16,7 +16,4 @@
 //
 // [Model] is an eino chat model as a [reason.Model], and [Tool] an eino tool as one of arc's, for
 // programs whose loop is arc's.
-//
-// The go.mod of a program with eino has to require github.com/bytedance/sonic of at least v1.15 itself: eino
-// v0.7.36 asks for one that Go 1.26 cannot build.
 package eino

@@ -40,7 +40,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -159,9 +158,7 @@ const socket = "mcp.sock" // in a store's directory
 // mcp.sock in it, until ctx ends. The caller has the directory open, so a socket that is there is nobody's.
 func Share(ctx context.Context, agent *arc.Agent, dir string, o *Options) error {
 	name := filepath.Join(dir, socket)
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("mcp: share: %w", err)
-	}
+	_ = os.Remove(name) // one that stays has Listen say so
 	l, err := net.Listen("unix", name)
 	if err == nil {
 		defer l.Close()

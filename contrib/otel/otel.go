@@ -122,9 +122,6 @@ func (t *traced) Generate(ctx context.Context, r *reason.Request) (*reason.Respo
 	ctx, span := t.tracer.Start(ctx, "chat "+t.name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(t.attrs...))
 	span.SetAttributes(attribute.Bool("gen_ai.request.stream", r.OnText != nil))
-	if r.MaxTokens > 0 {
-		span.SetAttributes(attribute.Int("gen_ai.request.max_tokens", r.MaxTokens))
-	}
 	began := time.Now()
 	var err error
 	ended := false

@@ -63,25 +63,22 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 	return g.do(ctx, args...)
 }
 
-// forward moves the branch and the tree to a child of what is checked out. git refuses to where that would
-// overwrite what is not committed (but untracked files in a sparse checkout), or the branch has moved.
+// forward moves the branch and the tree to a child of what is checked out, unless that would overwrite what is
+// not committed (of which git overlooks untracked files in a sparse checkout), or the branch has moved.
 func (g git) forward(ctx context.Context, to string) error {
 	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
 		return errors.New("no branch is checked out")
 	}
-	if sparse, _ := g.do(ctx, "config", "core.sparseCheckout"); sparse == "true" {
-		added, err := g.do(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", to)
-		for name := range strings.SplitSeq(added, "\x00") {
-			if _, none := os.Lstat(filepath.Join(string(g), name)); name != "" && none == nil {
-				return fmt.Errorf("it would overwrite %s, which is not committed", name)
-			}
-		}
-		if err != nil {
-			return err
+	added, err := g.do(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", to)
+	for name := range strings.SplitSeq(added, "\x00") {
+		if _, none := os.Lstat(filepath.Join(string(g), name)); name != "" && none == nil {
+			return fmt.Errorf("%s would be overwritten, and is not committed", name)
 		}
 	}
-	_, err := g.do(ctx,
-		"merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--no-autostash", to)
+	if err == nil {
+		_, err = g.do(ctx,
+			"merge", "--quiet", "--ff-only", "--no-squash", "--no-overwrite-ignore", "--no-autostash", to)
+	}
 	return err
 }
 
