@@ -278,10 +278,11 @@ func (a *Agent) Close() error {
 	a.runs.Wait()
 	a.process.quits()
 	<-a.process.done
-	errs := []error{a.tenants.forget()}
-	if a.close != nil {
-		errs = append(errs, a.close())
-		a.close = nil
+	a.tenants.forget()
+	if a.close == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	err := a.close()
+	a.close = nil
+	return err
 }

@@ -244,7 +244,8 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 		case errors.Is(err, store.ErrNotFound): // the store has forgotten what was deleted since: all is read again
 			upTo, err = mark(ctx, a.process.changer)
 			a.note("")
-			return upTo, errors.Join(err, a.tenants.forget())
+			a.tenants.forget()
+			return upTo, err
 		case err != nil:
 			return after, err
 		case e.Key == "":

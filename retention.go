@@ -234,7 +234,8 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 		return fail(err)
 	}
 	a.look()
-	return a.tenants.forget(t.name) // figures are read anew
+	a.tenants.forget(t.name) // figures are read anew
+	return nil
 }
 
 // drop deletes the record of a run, wherever it is under way: what it would still commit fails.

@@ -33,9 +33,7 @@ func (a *Agent) schedule() {
 		if a.process.changer != nil {
 			wait = min(wait, beatEvery) // another process may be gone
 		}
-		if err := a.tenants.unload(); err != nil {
-			a.opts.Logger.Error("arc: a tenant that is not in use", "error", err)
-		}
+		a.tenants.unload()
 		select {
 		case <-time.After(wait):
 		case <-a.kick:

@@ -126,15 +126,15 @@ func (ts *tenants) release(name string, o *opening) {
 		gone = ts.trim()
 	}
 	ts.mu.Unlock()
-	_ = closeAll(gone)
+	closeAll(gone)
 }
 
 // unload unloads what nobody has used for an hour.
-func (ts *tenants) unload() error {
+func (ts *tenants) unload() {
 	ts.mu.Lock()
 	gone := ts.trim()
 	ts.mu.Unlock()
-	return closeAll(gone)
+	closeAll(gone)
 }
 
 // trim takes out the tenants that nobody holds and that were idle for too long, or are too many. The caller
@@ -153,7 +153,7 @@ func (ts *tenants) trim() (gone []*opening) {
 }
 
 // forget has tenants opened anew at their next use: those of these names, or all where there is none.
-func (ts *tenants) forget(names ...string) error {
+func (ts *tenants) forget(names ...string) {
 	ts.mu.Lock()
 	var gone []*opening
 	for name, o := range ts.open {
@@ -166,7 +166,7 @@ func (ts *tenants) forget(names ...string) error {
 		}
 	}
 	ts.mu.Unlock()
-	return closeAll(gone)
+	closeAll(gone)
 }
 
 // refresh has the tenants that have changed between two revisions read what others wrote. The rest only
@@ -197,15 +197,13 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, 
 	return errors.Join(errs...)
 }
 
-// closeAll ends what tenants have in the background.
-func closeAll(gone []*opening) error {
-	var errs []error
+// closeAll ends what tenants have in the background. To close a Bank is no error.
+func closeAll(gone []*opening) {
 	for _, o := range gone {
 		if o.t != nil {
-			errs = append(errs, o.t.bank.Close())
+			_ = o.t.bank.Close()
 		}
 	}
-	return errors.Join(errs...)
 }
 
 func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
