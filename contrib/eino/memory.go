@@ -45,7 +45,7 @@ func OpenMemory(ctx context.Context, dir string, o *MemoryOptions) (*Memory, err
 	return &Memory{layer, opts}, nil
 }
 
-// Layer returns what has learned, to judge a case by the ID that Case gave it, or to see what is known; or nil.
+// Layer has what was learned: a case is judged there by the ID that Case gave it. Of a nil Memory it is nil.
 func (m *Memory) Layer() *learn.Layer { return cmp.Or(m, new(Memory)).layer }
 
 // Close closes the memory.
@@ -65,8 +65,8 @@ type turn struct {
 
 type turnKey struct{}
 
-// Modifier is the MessageModifier of the agent: it puts what is known of the case before the messages, and
-// next, which may be nil, after that.
+// Modifier is the MessageModifier of the agent: it puts what is known of the case behind the first system
+// messages, which a provider may have in its cache, and calls next, which may be nil.
 func (m *Memory) Modifier(next react.MessageModifier) react.MessageModifier {
 	if m == nil {
 		return next
@@ -79,7 +79,8 @@ func (m *Memory) Modifier(next react.MessageModifier) react.MessageModifier {
 			t.seen = input
 			t.mu.Unlock()
 			if text := t.advice.Prompt(); text != "" {
-				out = append([]*schema.Message{schema.SystemMessage(text)}, input...)
+				n := max(0, slices.IndexFunc(input, func(m *schema.Message) bool { return m.Role != schema.System }))
+				out = slices.Insert(slices.Clone(input), n, schema.SystemMessage(text))
 			}
 		}
 		if next != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/components/tool/utils"
 	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/flow/agent"
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
 	"github.com/stretchr/testify/require"
@@ -92,6 +93,17 @@ func TestMemoryOfAReActAgent(t *testing.T) {
 		"the lesson has no value of the case")
 	program(t, mem, &third)
 	require.Contains(t, third.String(), "passed afterwards")
+	host := []*schema.Message{schema.SystemMessage("You are a help desk."), question[0]}
+	var heard []*schema.Message
+	_, err = mem.Generate(t.Context(), generates(func(ctx context.Context, in []*schema.Message) *schema.Message {
+		heard = mem.Modifier(nil)(ctx, in)
+		return schema.AssistantMessage("Order A-7 is on its way.", nil)
+	}), host)
+	require.NoError(t, err)
+	require.Len(t, heard, 3)
+	require.Equal(t, host[0], heard[0], "what is always the same comes first: a provider keeps it in its cache")
+	require.Contains(t, heard[1].Content, "passed afterwards")
+	require.Equal(t, host[1], heard[2])
 }
 
 // With memory off the program says what it said without, to the byte.
@@ -135,4 +147,12 @@ func TestPlanIsOfTheTurn(t *testing.T) {
 	require.Len(t, k.Suggestions[0].Calls, 1)
 	require.Equal(t, "lookup", k.Suggestions[0].Calls[0].Name)
 	require.NotEmpty(t, k.Suggestions[0].Delivered)
+}
+
+type generates func(ctx context.Context, in []*schema.Message) *schema.Message
+
+func (f generates) Generate(
+	ctx context.Context, in []*schema.Message, _ ...agent.AgentOption,
+) (*schema.Message, error) {
+	return f(ctx, in), nil
 }
