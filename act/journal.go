@@ -181,29 +181,22 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	return nil
 }
 
-// Stage stages events, and what was noted before, into the commit of a step that is more than the journal. b
-// begins where its Group does. onEvent is not told of events.
+// Stage stages events, and what was noted before, into the commit of a step that is more than the journal, in
+// the next places that no other Journal has filled. b begins where its Group does. onEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := len(j.noted)
 	if noted > 0 {
 		events = slices.Concat(j.noted, events)
 	}
-	j.mu.Unlock()
-	return j.number(ctx, b, noted, events)
-}
-
-// number stages events, of which so many were noted, in the next places that no other Journal has filled.
-func (j *Journal) number(ctx context.Context, b *store.Batch, noted int, events []Event) error {
-	if len(events) == 0 {
-		return nil
-	}
-	j.mu.Lock()
 	next, sure, free := j.next, j.sure, store.Absent
-	if j.sure = false; j.made != nil {
+	if j.sure = sure && len(events) == 0; j.made != nil {
 		free = store.Any // nobody else writes
 	}
 	j.mu.Unlock()
+	if len(events) == 0 {
+		return nil
+	}
 	if !sure {
 		for entry, err := range j.Events(ctx, next-1) {
 			if err != nil {
