@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +31,9 @@ func (v View) Delete(ctx context.Context, id string) error {
 			}
 		}
 		return t.tenant.group.Update(ctx, func(b *store.Batch) error {
-			if err := b.Delete(partKey(t.Scope, t.ID, "objective"), store.Any); err != nil {
-				return err
-			}
-			b.After(func(store.Revision) { v.agent.note(runKey(t.Scope, t.ID)) })
-			return b.Delete(recordKey(t.Scope, t.ID), store.At(t.rev))
+			b.After(func(store.Revision) { v.agent.note(t.name) })
+			objective := partKey(t.Scope, t.ID, "objective")
+			return errors.Join(b.Delete(objective, store.Any), b.Delete(t.key, store.At(t.rev)))
 		})
 	})
 	return err
@@ -56,13 +55,11 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 		if len(keys) == 0 {
 			return nil
 		}
-		err := t.group.Update(ctx, func(b *store.Batch) error {
+		err := t.group.Update(ctx, func(b *store.Batch) (err error) {
 			for _, key := range keys {
-				if err := b.Delete(key, store.Any); err != nil {
-					return err
-				}
+				err = cmp.Or(err, b.Delete(key, store.Any))
 			}
-			return nil
+			return err
 		})
 		if err != nil {
 			return fmt.Errorf("arc: %w", err)
@@ -196,10 +193,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	bar, due := eraseKey(v.scope), eraseDue(v.scope)
 	err := t.whole.Update(ctx, func(b *store.Batch) error {
 		again := dueEntry{Scope: v.scope, Process: a.process.name, Kind: dueErase}
-		if err := codec.Put(b, due, again, store.Any); err != nil {
-			return err
-		}
-		return codec.Put(b, bar, a.opts.Now(), store.Any)
+		return errors.Join(codec.Put(b, due, again, store.Any), codec.Put(b, bar, a.opts.Now(), store.Any))
 	})
 	if err != nil {
 		return fail(err)
@@ -225,10 +219,8 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	}
 	err = t.whole.Update(ctx, func(b *store.Batch) error {
 		next := dueEntry{Process: a.process.name, Kind: dueCompact}
-		if err := codec.Put(b, dueKey(a.compacts(), "", ""), next, store.Any); err != nil {
-			return err
-		}
-		return errors.Join(b.Delete(due, store.Any), b.Delete(bar, store.Any))
+		err := codec.Put(b, dueKey(a.compacts(), "", ""), next, store.Any)
+		return errors.Join(err, b.Delete(due, store.Any), b.Delete(bar, store.Any))
 	})
 	if err != nil {
 		return fail(err)
