@@ -1379,19 +1379,25 @@ func TestStoreErrorIsNoFailure(t *testing.T) {
 
 // A step that is too large to be stored ends the run: tried again it would be as large.
 func TestTooLarge(t *testing.T) {
-	var a *arc.Agent
-	r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
-		m, err := a.In("").Memory(t.Context())
-		for n := range 40 {
-			rule := memory.Draft{Kind: memory.Rule, Content: fmt.Sprint(n, strings.Repeat(" a rule", 2<<10))}
-			_, err = m.Remember(t.Context(), rule)
-		}
-		return &reason.Decision{Impasse: "no_approach", Subgoal: "read the rules"}, err
-	}}
-	a, _ = agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	a, _ := agent(t, small{store.NewMem()}, arc.Host{
+		Reasoner: planned(arctest.Plan("", task("a large plan", ""))),
+		Workers:  []act.Worker{(&arctest.Worker{}).As("ann")},
+	}, nil)
 	got := run(t, a, arc.Objective{ID: strings.Repeat("7", 240), Text: "write"})
 	require.Equal(t, arc.Blocked, got.Status)
 	require.Contains(t, got.Text, "over the limit")
+}
+
+// small is a store that has no room for a large plan.
+type small struct{ store.Store }
+
+func (s small) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	for _, op := range ops {
+		if strings.Contains(string(op.Value), "a large plan") {
+			return 0, store.Limit("a plan", 2, 1)
+		}
+	}
+	return s.Store.Commit(ctx, ops...)
 }
 
 // What a person has allowed goes on by itself, whichever commit fails on the way.
@@ -1536,4 +1542,70 @@ func TestNoUTF8(t *testing.T) {
 	require.Equal(t, "caf\ufffd", got.Failed[0].Complaint)
 	require.Equal(t, "caf\ufffd", model.Requests()[1].Messages[2].Text)
 	require.True(t, utf8.ValidString(got.Objective+strings.Join(*story, "")))
+}
+
+// A run that is taken up again is told its memories as they are: their text stands nowhere else. A plan that was
+// made of one that has changed meanwhile does not fire.
+func TestToldAgain(t *testing.T) {
+	st, w := store.NewMem(), &arctest.Worker{}
+	pay := w.As("pay")
+	pay.Mode = act.Gated
+	var applied memory.ID
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		return &reason.Decision{Tasks: []reason.Task{task(b.Text, "")}, Applied: []memory.ID{applied}}, nil
+	}}
+	a, _ := agent(t, st, arc.Host{Reasoner: r, Workers: []act.Worker{pay}}, nil)
+	m, err := a.In("").Memory(t.Context())
+	require.NoError(t, err)
+	var all []memory.Record
+	for n, kind := range []memory.Kind{memory.Rule, memory.Rule, memory.Pattern, memory.Fact, memory.Failure} {
+		one, err := m.Remember(t.Context(), memory.Draft{Kind: kind, Content: fmt.Sprint("thing ", n, " of the bill")})
+		require.NoError(t, err)
+		all = append(all, one)
+	}
+	applied = all[2].ID
+	told := func(hits []memory.Hit) (out string) {
+		for _, h := range hits {
+			out += fmt.Sprintln(h.Kind, h.Content, h.Score)
+		}
+		return out
+	}
+	do := func(meanwhile func()) (before, after reason.Known) {
+		waits := run(t, a, arc.Objective{Text: "pay the bill"})
+		require.Equal(t, arc.Waiting, waits.Status)
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			require.True(t, strings.Contains(e.Key, "/m/") || !strings.Contains(string(e.Value), "thing 3"), e.Key)
+		}
+		meanwhile()
+		ruling := act.Ruling{Approval: waits.Approvals[0].ID, By: "anna", Allow: true}
+		require.NoError(t, a.In("").Decide(t.Context(), ruling))
+		done, err := a.In("").Wait(t.Context(), waits.ID)
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, done.Status)
+		return r.Briefs()[len(r.Briefs())-1].Known, w.Calls()[len(w.Calls())-1].Known
+	}
+	_, after := do(func() {
+		require.NoError(t, m.Forget(t.Context(), all[0].ID))
+		for _, n := range []int{1, 2} {
+			require.NoError(t, m.Update(t.Context(), all[n].ID, func(r *memory.Record) error {
+				r.Content += " by now"
+				return nil
+			}))
+		}
+	})
+	require.Contains(t, told(after.Memories), "rule (changed or forgotten since) thing 1 of the bill by now 1\n")
+	require.Contains(t, told(after.Memories), "pattern (changed or forgotten since) thing 2 of the bill by now")
+	require.Contains(t, told(after.Memories), "fact thing 3 of the bill")
+	require.Contains(t, told(after.Memories), "failure thing 4 of the bill")
+	require.Equal(t, " (changed or forgotten since)  1\n", told(after.Background))
+
+	for _, fires := range []bool{false, true} { // once two are delivered with the memory as it is
+		before, after := do(func() {})
+		require.Len(t, after.Memories, 4)
+		require.Equal(t, told(before.Memories), told(after.Memories))
+		why, err := a.In("").Why(t.Context(), arc.Objective{Text: "pay the bill"})
+		require.NoError(t, err)
+		require.Equal(t, fires, strings.HasPrefix(why, "a plan fires"), why)
+	}
 }

@@ -74,9 +74,6 @@ func (t *turn) drive(ctx context.Context) error {
 			if err := t.sleep(ctx); err != nil {
 				return err
 			}
-			if err := t.awake(ctx); err != nil {
-				return err
-			}
 		}
 		select {
 		case <-t.agent.stop:
@@ -207,7 +204,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		advice.Facts = t.facts(ctx)
 	}
 	t.advice = &advice
-	t.keep(adviceName(a.Advised), advice.Known)
+	t.keep(adviceName(a.Advised), toldOf(advice.Known))
 	if n, warned := len(advice.Memories), len(advice.Warnings); n+warned > 0 {
 		t.event("recalled", "", fmt.Sprintf("memories: %d, warnings: %d", n, warned))
 	}
@@ -851,12 +848,15 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 		return t.advice, nil
 	}
 	key := partKey(t.Scope, t.ID, adviceName(t.aim().Advised))
-	known, _, err := load[reason.Known](ctx, t.tenant.group.Store(), key)
+	was, _, err := load[told](ctx, t.tenant.group.Store(), key)
+	if err == nil {
+		err = was.again(ctx, t.tenant.bank)
+	}
 	if err != nil {
 		return nil, err
 	}
 	t.advice = &learn.Advice{Case: t.asks()}
-	t.advice.Known = *known
+	t.advice.Known = was.Known
 	return t.advice, nil
 }
 

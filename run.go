@@ -340,15 +340,6 @@ func (t *turn) goOn(ctx context.Context) error {
 	return t.drive(ctx)
 }
 
-// awake ends the waiting. Where the attempt must not be made twice, that is stored before it goes on.
-func (t *turn) awake(ctx context.Context) error {
-	t.Status = Running
-	if t.objective.Once && t.Phase == actPhase {
-		return t.commit(context.WithoutCancel(ctx))
-	}
-	return nil
-}
-
 // leave lets other processes go on with a run, by Resume.
 func (a *Agent) leave(at *tenant, t *turn) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)

@@ -1,7 +1,9 @@
 package arc
 
 import (
+	"context"
 	"encoding/json"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"time"
@@ -112,6 +114,63 @@ type delivered struct {
 	Output json.RawMessage `cbor:"3,keyasint,omitzero"`
 	Sample rank.Sample     `cbor:"4,keyasint,omitzero"` // of the attempt, as the Book has it
 }
+
+// told is what is known of a case as stored. Memories that stand as they are told are there by their IDs:
+// their text would be most of what a turn writes, and would stay in the run where they are forgotten.
+type told struct {
+	reason.Known         // without Memories
+	Shown        []shown `cbor:",omitzero"` // these
+}
+
+// shown is a memory that a run was told.
+type shown struct {
+	ID     memory.ID    `cbor:"1,keyasint,omitzero"`
+	Scope  memory.Scope `cbor:"2,keyasint,omitzero"`
+	Said   uint32       `cbor:"3,keyasint,omitzero"` // digest of its text
+	Score  float64      `cbor:"4,keyasint,omitzero"`
+	Linked memory.ID    `cbor:"5,keyasint,omitzero"`
+	Whole  *memory.Hit  `cbor:"6,keyasint,omitzero"` // in place of all this
+}
+
+func toldOf(k reason.Known) told {
+	out := make([]shown, len(k.Memories))
+	for i := range out {
+		h := &k.Memories[i]
+		out[i] = shown{ID: h.ID, Scope: h.Scope, Said: said(&h.Record), Score: h.Score, Linked: h.Linked}
+		if h.Superseded != nil || h.Kind == memory.Failure { // of a refusal a part is told
+			out[i] = shown{Whole: h}
+		}
+	}
+	k.Memories = nil
+	return told{k, out}
+}
+
+// again reads the memories as they are now. One that says something else, or is forgotten, tells so, and a
+// plan that it was applied to does not fire. One that nobody vouches for any more is told as such.
+func (t *told) again(ctx context.Context, bank *memory.Bank) error {
+	for _, s := range t.Shown {
+		if s.Whole != nil {
+			t.Memories = append(t.Memories, *s.Whole)
+			continue
+		}
+		r, err := bank.In(s.Scope).Get(ctx, s.ID)
+		if err != nil && !missing(err) {
+			return err
+		}
+		if said(&r) != s.Said {
+			r.Content = "(changed or forgotten since) " + r.Content
+		}
+		to := &t.Background
+		if r.ID, r.Scope = s.ID, s.Scope; r.Trusted {
+			to = &t.Memories
+		}
+		*to = append(*to, memory.Hit{Record: r, Score: s.Score, Linked: s.Linked})
+	}
+	return nil
+}
+
+// said is a digest of what a memory says.
+func said(r *memory.Record) uint32 { return crc32.ChecksumIEEE([]byte(r.Trigger + "\x00" + r.Content)) }
 
 // held reports whether a process works on the run, or waits with it for an outage to pass.
 func (r *record) held() bool {

@@ -88,8 +88,8 @@ func (t *turn) event(kind, name, text string) {
 	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: fence.Clip(text, maxTold)})
 }
 
-// stageEnd stages the event with which the run ends, after those of what is staged. What the run was told goes:
-// nobody asks for it any more, and a memory that is forgotten would still stand in it.
+// stageEnd stages the event with which the run ends, after those of what is staged. What the run was told
+// goes: nobody asks for it any more, and what a stranger said that is forgotten would still stand in it.
 func (t *turn) stageEnd() {
 	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), "", t.Reason)
@@ -179,15 +179,12 @@ func (t *turn) at(rev store.Revision) {
 
 // stageDue moves the entry for the scheduler where its time or its process is not as in the last commit.
 func (t *turn) stageDue(b *store.Batch, due string) error {
-	if due == t.due && (due == "" || t.dueOf == t.Process) {
-		return nil
-	}
 	if t.due != "" && t.due != due {
 		if err := b.Delete(t.due, store.Any); err != nil {
 			return err
 		}
 	}
-	if due == "" {
+	if due == "" || due == t.due && t.dueOf == t.Process {
 		return nil
 	}
 	return codec.Put(b, due, dueEntry{Scope: t.Scope, ID: t.ID, Process: t.Process}, store.Any)
@@ -201,13 +198,9 @@ func (a *Agent) hook(name string, f func()) {
 	}
 }
 
-// sleep waits until the run is due.
+// sleep waits until the run goes on. Where the attempt must not be made twice, that is stored first.
 func (t *turn) sleep(ctx context.Context) error {
-	for {
-		left := t.Due.Sub(t.now())
-		if left <= 0 {
-			return nil
-		}
+	for left := t.Due.Sub(t.now()); left > 0; left = t.Due.Sub(t.now()) {
 		select {
 		case <-time.After(min(left, time.Minute)): // Options.Now may be set, and go faster than this clock
 		case <-ctx.Done():
@@ -216,6 +209,11 @@ func (t *turn) sleep(ctx context.Context) error {
 			return errLeft
 		}
 	}
+	t.Status = Running
+	if t.objective.Once && t.Phase == actPhase {
+		return t.commit(context.WithoutCancel(ctx))
+	}
+	return nil
 }
 
 func (t *turn) now() time.Time { return t.agent.now() }
