@@ -15,7 +15,8 @@ import (
 // Handler does a job: it says in j what came of it, and returns follow-ups, as [Queue.End] takes them. Its
 // context ends when the lease is lost, and when Dispatch has drained for long enough; a handler that can hang
 // sets a deadline itself. The context has the job's journal, so that steps (act.Step) that are done are not
-// made again by a later attempt. A panic is an error like any other.
+// made again by a later attempt. A panic is an error like any other. A job that must not begin now, because a
+// budget is spent, say, is Pending with another At.
 type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
 const (
@@ -97,12 +98,7 @@ func (d *dispatch) pause(t time.Duration) {
 // next claims a job. When there is none, one worker looks again and again, and the others wait for it.
 func (d *dispatch) next() (Job, error) {
 	for looks := 0; ; looks++ {
-		j, err := call.Do(d.ctx, 0, func(ctx context.Context) (Job, error) {
-			if d.o.Admit != nil && !d.o.Admit() {
-				return Job{}, ErrEmpty
-			}
-			return d.Claim(ctx)
-		})
+		j, err := d.Claim(d.ctx)
 		switch {
 		case err == nil, errors.Is(err, store.ErrClosed), d.ctx.Err() != nil:
 			return j, err

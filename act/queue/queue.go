@@ -25,12 +25,7 @@ import (
 
 // Options of a Queue. Nil and the zero value are the defaults.
 type Options struct {
-	Now func() time.Time // nil: time.Now
-
-	// Admit reports whether Dispatch may start another job now, e.g. by what is left of a budget. It is called
-	// concurrently, by each worker that has nothing to do. nil: always.
-	Admit func() bool
-
+	Now       func() time.Time  // nil: time.Now
 	Sanitizer *redact.Sanitizer // cleans every text; nil: redact.New(nil)
 	Logger    *slog.Logger      // nil: nobody is told
 }
