@@ -313,7 +313,7 @@ func TestBegunWithoutEnd(t *testing.T) {
 				return
 			}
 			require.Len(t, asks(a), 1)
-			require.Contains(t, strings.Join(asks(a)[0].Why, ""), "its end is not known")
+			require.Equal(t, 1, strings.Count(strings.Join(asks(a)[0].Why, ""), "its end is not known"))
 			require.Equal(t, 1, pay.calls)
 			// A yes is for one call: where that ends unknown again, it is asked again.
 			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: asks(a)[0].ID, By: "anna", Allow: true}))
@@ -386,7 +386,7 @@ func TestApprovalShowsWhatWasDone(t *testing.T) {
 	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{"amount":50}`)).Outcome)
 	c := call(r, 2, `{}`)
 	c.Worker = r.Workers()[1]
-	require.Contains(t, asks(r.Run(ctx, c))[0].Why, `this run has done: pay {"amount":50} in attempt 1: done`)
+	require.Contains(t, asks(r.Run(ctx, c))[0].Why, `this run has made: pay {"amount":50} in attempt 1: done`)
 }
 
 // An executor that ignores its context holds its own attempt only.
@@ -715,7 +715,7 @@ func TestCallsAtTheSameTime(t *testing.T) {
 		r := runner(t, func(_ context.Context, a act.Approval) (act.Ruling, error) {
 			mu.Lock()
 			asked++
-			if strings.Count(strings.Join(a.Why, ";"), "has done: ") != asked-1 {
+			if strings.Count(strings.Join(a.Why, ";"), "has made: ") != asked-1 {
 				t.Errorf("%d were done, and the request shows %v", asked-1, a.Why)
 			}
 			mu.Unlock()

@@ -220,14 +220,14 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		if r.State == stepNew {
 			continue
 		}
-		a.done = append(a.done, "this run has done: "+r.Note)
+		a.done = append(a.done, "this run has made: "+r.Note)
 		switch {
 		case r.Name != own && callee(r.Name) == callee(own):
 			a.why = append(a.why, "this run has called "+a.Name+" before, with other inputs")
 		case r.Name != own:
 		case r.State == stepBegun:
 			a.open = true
-			a.why = append(a.why, "this run has made the same call before: "+r.Note)
+			a.why = append(a.why, "this run has made the same call before")
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
 		default:
