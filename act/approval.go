@@ -85,7 +85,7 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if !r.Allow {
 		word = "no"
 	}
-	name := "ruling/" + r.Approval + "/" + digest([]byte(text.Fold(r.By))) // whatever the door's spelling
+	name := "ruling/" + r.Approval + "/" + digest([]byte(strings.ToLower(text.Fold(r.By)))) // whatever the door's spelling
 	return j.put(ctx, record{Name: name, State: stepDone, Value: raw},
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
 }

@@ -30,6 +30,9 @@ func TestEqualMergesAndLikeDoesNot(t *testing.T) {
 		{"Use bracket Rev A", "Use bracket Rev B", false},
 		{"Das Backup läuft sonntags", "Das Backup läuft nicht sonntags", false},
 		{"Allow two retries", "Allow ten retries", false},
+		{"The field is userId", "The field is userid", false},
+		{"Read /data/A first", "Read /data/a first", false},
+		{"The limit is 10 MB", "the limit is 10 MB", true},
 	} {
 		s, clk := space(t)
 		first := remember(t, s, memory.Draft{Kind: memory.Pattern, Content: c.first})
@@ -45,6 +48,23 @@ func TestEqualMergesAndLikeDoesNot(t *testing.T) {
 		require.Len(t, hits, map[bool]int{true: 1, false: 2}[c.equal])
 		if !c.equal {
 			require.Equal(t, c.second, hits[0])
+		}
+	}
+}
+
+// What one has said is not told first of another for being newer.
+func TestANamedActorComesFirst(t *testing.T) {
+	t.Parallel()
+	for _, names := range [][2]string{{"Will", "Bo"}, {"Ann Lee", "Ann Li"}, {"u1", "u12"}} {
+		s, clk := space(t)
+		for _, name := range names {
+			remember(t, s, memory.Draft{Kind: memory.Fact, Content: "I like green tea", Actor: name})
+			clk.add(time.Hour)
+		}
+		for _, name := range names {
+			hits, err := s.Recall(t.Context(), memory.Query{Text: "Does " + name + " like green tea?"})
+			require.NoError(t, err)
+			require.Equal(t, name, hits[0].Actor)
 		}
 	}
 }

@@ -90,10 +90,10 @@ func Seal(value []byte) {
 
 // Whole returns a value that Seal has completed, without what follows it.
 func Whole(value []byte) []byte {
-	if len(value) < Prefix {
-		return value
+	if len(value) >= Prefix {
+		value = value[:min(uint64(len(value)), Prefix+uint64(binary.BigEndian.Uint32(value[2:])))]
 	}
-	return value[:min(uint64(len(value)), Prefix+uint64(binary.BigEndian.Uint32(value[2:])))]
+	return value
 }
 
 // Sealed checks that a value is complete, with the errors of Unmarshal.

@@ -298,10 +298,6 @@ const (
 var given = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}
 var taken = [2][reach]float32{given[1], given[0]}
 
-func idf(records, df int) float64 {
-	return math.Log1p((float64(max(records, df)-df) + 0.5) / (float64(df) + 0.5))
-}
-
 // lengthCode rounds a length to eight steps an octave.
 func lengthCode(length float64) uint8 {
 	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))

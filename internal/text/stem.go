@@ -128,11 +128,8 @@ func withoutAccents(s string) string {
 	}
 	drop := false // marks of the last letter
 	s = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Mn, r) {
-			if drop {
-				return -1
-			}
-			return r
+		if drop && unicode.Is(unicode.Mn, r) {
+			return -1
 		}
 		drop = r > 'z' && unicode.In(r, accented...) || 'a' <= r && r <= 'z'
 		return r

@@ -239,10 +239,18 @@ func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 // Plain returns a text in lower case and without accents.
 func Plain(s string) string { return withoutAccents(lower(s)) }
 
-// Fold returns a text in one case, one width and one form of composed letters, with one space where it has
-// several and without a final full stop. Texts with equal folds have equal words in equal order.
+// Fold returns a text with one width and form of composed letters, with single spaces, no final full stop and
+// small letters, but for words with a digit or a capital behind their first letter: MB is not Mb, nor userId
+// userid. Texts with equal folds have equal words in equal order.
 func Fold(s string) string {
-	return strings.TrimRight(strings.Join(strings.Fields(lower(width.Fold.String(s))), " "), ".。")
+	words := strings.Fields(norm.NFC.String(width.Fold.String(s)))
+	for i, w := range words {
+		_, n := utf8.DecodeRuneInString(w)
+		if !strings.ContainsFunc(w[n:], func(r rune) bool { return unicode.IsUpper(r) || unicode.IsDigit(r) }) {
+			words[i] = lower(w)
+		}
+	}
+	return strings.TrimRight(strings.Join(words, " "), ".。")
 }
 
 func lower(s string) string {

@@ -68,7 +68,8 @@ func TestFold(t *testing.T) {
 	require.Equal(t, text.Fold("Run  the\nBuild."), text.Fold("run the build"))
 	require.Equal(t, text.Fold("Cafe\u0301"), text.Fold("café"))
 	require.Equal(t, text.Fold("Ｒｅｖ　Ａ"), text.Fold("rev a"))
-	for _, c := range [][2]string{{"C++", "C"}, {"Rev A", "Rev B"}, {"is it?", "is it"}, {"a b", "b a"}, {"not x", "x"}, {"1.5", "15"}, {"5²", "52"}} {
+	for _, c := range [][2]string{{"C++", "C"}, {"Rev A", "Rev B"}, {"is it?", "is it"}, {"a b", "b a"}, {"not x", "x"}, {"1.5", "15"}, {"5²", "52"},
+		{"the key userId", "the key userid"}, {"10 MB", "10 Mb"}, {"/data/A", "/data/a"}, {"Ab1", "ab1"}, {"dQw4w9WgXcQ", "dqw4w9wgxcq"}} {
 		require.NotEqual(t, text.Fold(c[0]), text.Fold(c[1]))
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -176,9 +175,9 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 			if date < from || date > today || excluded(c.Ref, p.ExcludedDomains) {
 				continue
 			}
-			t := cmp.Or(topics[text.Fold(c.Topic)], &count{Topic: c.Topic, Ref: c.Ref})
+			t := cmp.Or(topics[blockName(c.Topic)], &count{Topic: c.Topic, Ref: c.Ref})
 			t.N, t.Weight = t.N+c.N, t.Weight+c.Weight
-			topics[text.Fold(c.Topic)] = t
+			topics[blockName(c.Topic)] = t
 		}
 	}
 	var words []map[string]bool // of facts in use
@@ -198,7 +197,7 @@ func (x *Identity) infer(ctx context.Context, days int) (out []Fact, err error) 
 			continue
 		}
 		out = append(out, Fact{
-			ID: nameOf("suggestion", text.Fold(t.Topic)), Category: "expertise", Content: t.Topic, Maturity: Candidate,
+			ID: nameOf("suggestion", blockName(t.Topic)), Category: "expertise", Content: t.Topic, Maturity: Candidate,
 			Confidence: math.Round(100*min(0.8, 0.4+0.05*t.Weight)) / 100, LastValidated: now,
 			Source: Inferred, SourceRef: fmt.Sprintf("browsing:%s:%d", t.Ref, t.N),
 		})

@@ -295,7 +295,7 @@ func (x *Identity) blocked(content string) string {
 	return x.scope.Key(blockedKind, blockName(content))
 }
 
-func blockName(content string) string { return nameOf("blocked", text.Fold(content)) }
+func blockName(content string) string { return nameOf("blocked", strings.ToLower(text.Fold(content))) }
 
 // Reject deletes a fact or a suggestion, and remembers not to suggest again what has the same words and signs
 // in the same order, whatever its case, width and spaces. What is said in other words is new.
