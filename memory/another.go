@@ -11,8 +11,8 @@ import (
 )
 
 // setApart takes those Facts for no near match that say of another thing what the best match says of the one
-// asked for: a change of bed 4 does not come before what holds of bed 3 for being newer. Of equally good
-// matches the oldest is compared, with the first 32.
+// asked for: a change of bed 4 does not come before what holds of bed 3 for being newer, nor what Bo says of
+// himself before what Ann does. Of equally good matches the oldest is compared, with the first 32.
 func (b *Bank) setApart(question string, fs []found, best float64) {
 	const most = 32
 	var oldest *found
@@ -24,7 +24,8 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 	if oldest == nil {
 		return
 	}
-	asked, own, seen := sentence(b.an, question), sentence(b.an, oldest.r.Content), 0
+	said := func(f *found) []token { return sentence(b.an, f.r.voice().Actor+" "+f.r.Content) }
+	asked, own, seen := sentence(b.an, question), said(oldest), 0
 	for i := range fs {
 		f := &fs[i]
 		if !f.near || !f.r.is(Fact) || f.r.said() <= oldest.r.said() {
@@ -33,7 +34,7 @@ func (b *Bank) setApart(question string, fs []found, best float64) {
 		if seen++; seen > most {
 			break
 		}
-		f.near = !ofAnother(asked, own, sentence(b.an, f.r.Content))
+		f.near = !ofAnother(asked, own, said(f))
 	}
 }
 
