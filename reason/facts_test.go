@@ -3,6 +3,7 @@ package reason_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,4 +33,28 @@ func TestErrorsInWords(t *testing.T) {
 	require.EqualError(t, err, "invalid: the request has no schema")
 	_, err = reason.Replay(strings.NewReader("{}\n"))
 	require.EqualError(t, err, "recording: line 1 is no call of a model")
+}
+
+// The model is told the day, which "yesterday" is of, and what it confirms is no second fact.
+func TestFactsOfADayThatHold(t *testing.T) {
+	b, err := memory.Open(t.Context(), store.NewMem(), nil)
+	require.NoError(t, err)
+	trusted, err := b.In("acme").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Anna drinks tea"})
+	require.NoError(t, err)
+	script := reasontest.NewScript(
+		reasontest.Say(`{"facts":[{"content":"Anna likes tea","slot":"anna: tea","replaces":[]}],"holds":[]}`),
+		reasontest.Say(`{"facts":[],"holds":[1,2]}`))
+	turns := []reason.Message{{Role: reason.UserRole, Text: "Anna: I had tea yesterday, I like it"}}
+	for _, thread := range []string{"one", "two"} {
+		on := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+		ids, err := reason.Facts(t.Context(), script, b.In("acme"), turns, memory.Draft{Thread: thread, Actor: "model", At: on})
+		require.NoError(t, err)
+		require.Len(t, ids, 1)
+		require.NotEqual(t, trusted.ID, ids[0])
+	}
+	require.Contains(t, script.Requests()[0].Messages[0].Text, "of Tuesday, 2026-02-03\n")
+	all, _, stats, err := b.In("acme").Health(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, all[memory.Fact])
+	require.Equal(t, 1, stats.Strengthened)
 }
