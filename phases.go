@@ -228,7 +228,7 @@ func (t *turn) facts(ctx context.Context) (told []string) {
 		var facts []identity.Fact
 		facts, _, err = who.Project(ctx, t.aim().Text, 0, 0)
 		for _, f := range facts {
-			told = append(told, f.Content)
+			told = append(told, f.Content+f.LastValidated.Format(" (as of 2006-01-02)"))
 		}
 	}
 	if err != nil {

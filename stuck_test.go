@@ -123,12 +123,13 @@ func TestIdentity(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
 	who, err := a.In("acme/anna").Identity(t.Context())
 	require.NoError(t, err)
-	_, err = who.Add(t.Context(), identity.Fact{Content: "prefers short letters", Category: "preference", Source: "manual"})
+	known, err := who.Add(t.Context(), identity.Fact{Content: "prefers short letters", Category: "preference", Source: "manual"})
 	require.NoError(t, err)
+	told := []string{"prefers short letters (as of " + known.LastValidated.Format(time.DateOnly) + ")"}
 	o := arc.Objective{Scope: "acme/anna", Text: "write a letter", Situation: "gardening letters"}
 	run(t, a, o)
-	require.Equal(t, []string{"prefers short letters"}, r.Briefs()[0].Facts)
-	require.Equal(t, []string{"prefers short letters"}, w.Calls()[0].Facts)
+	require.Equal(t, told, r.Briefs()[0].Facts)
+	require.Equal(t, told, w.Calls()[0].Facts)
 	seen, err := who.Recent(t.Context(), 0)
 	require.NoError(t, err)
 	require.Empty(t, seen, "nothing is inferred unasked")

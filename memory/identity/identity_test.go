@@ -141,7 +141,7 @@ func TestProject(t *testing.T) {
 		require.Equal(t, len(facts) == 0, text == "")
 		for _, f := range facts {
 			out = append(out, strings.Fields(f.Content)[len(strings.Fields(f.Content))-1])
-			require.Contains(t, text, f.Content)
+			require.Contains(t, text, f.Content+f.LastValidated.Format(" (as of 2006-01-02)"))
 		}
 		return out
 	}

@@ -78,7 +78,7 @@ func Render(facts []Fact) string {
 	}
 	var b strings.Builder
 	for _, f := range facts {
-		fmt.Fprintf(&b, "- %s: %s", f.Category, fence.Line(f.Content))
+		fmt.Fprintf(&b, "- %s: %s%s", f.Category, fence.Line(f.Content), f.LastValidated.Format(" (as of 2006-01-02)"))
 		if f.Maturity == Candidate {
 			b.WriteString(" (not confirmed)")
 		}
