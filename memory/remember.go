@@ -102,7 +102,7 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 // prepare checks and cleans a draft, the n-th of a call.
 func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	if d.At.IsZero() {
-		d.At = now.UTC()
+		d.At = now // in the zone in which questions are, too
 	}
 	if err := s.clean(&d); err != nil {
 		return nil, err

@@ -52,6 +52,24 @@ func TestEqualMergesAndLikeDoesNot(t *testing.T) {
 	}
 }
 
+// A draft without a time is of the day of the clock's zone, in which questions are asked, too.
+func TestADayIsThatOfTheClock(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("", 13*60*60)
+	now := time.Date(2026, 3, 1, 0, 20, 0, 0, zone)
+	b, _ := open(t, store.NewMem(), memory.Options{Now: func() time.Time { return now }})
+	s := b.In("acme")
+	remember(t, s, memory.Draft{Kind: memory.Episode, Content: "had a meal of rice"})
+	now = now.Add(20 * time.Hour)
+	remember(t, s, memory.Draft{Kind: memory.Episode, Content: "had a meal of bread"})
+	now = now.Add(25 * time.Hour)
+	hits, err := s.Recall(t.Context(), memory.Query{Text: "which meal was had the day before yesterday or on 2026-03-01?"})
+	require.NoError(t, err)
+	require.Equal(t, "2026-03-01", hits[0].At.Format(time.DateOnly))
+	require.Contains(t, memory.Render(hits), "episode, 2026-03-01")
+	require.NotContains(t, memory.Render(hits), "2026-02-28")
+}
+
 // What one has said is not told first of another for being newer.
 func TestANamedActorComesFirst(t *testing.T) {
 	t.Parallel()

@@ -177,7 +177,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 			df += ix.addNear(sc, forms...)
 		}
 		w = &sc.words[i] // which may have moved
-		weight := w.weight() * math.Log1p((float64(max(records, df)-df)+0.5)/(float64(df)+0.5)) // BM25's idf
+		weight := w.weight() * math.Log1p((float64(max(records, df)-df)+0.5)/(float64(df)+0.5))
 		w.gain = float32(weight * (k1 + 1))
 		for j := from; j < len(sc.words); j++ {
 			sc.words[j].gain = share * w.gain
