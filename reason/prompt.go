@@ -122,8 +122,7 @@ func newPrompt(b *Brief) *prompt {
 func (p *prompt) memory(h memory.Hit) string {
 	label := fmt.Sprintf("m%d", len(p.labels)+1)
 	p.labels[label] = h.Record.ID
-	s := fmt.Sprintf("[%s] %s", label, h.Record.Kind)
-	s += strings.TrimSuffix(fmt.Sprintf(", by %q", h.Record.Actor), `, by ""`)
+	s := strings.TrimSuffix(fmt.Sprintf("[%s] %s, by %q", label, h.Record.Kind, h.Record.Actor), `, by ""`)
 	if !h.Record.At.IsZero() {
 		s += h.Record.At.Format(", 2006-01-02")
 	}
