@@ -239,9 +239,8 @@ func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 // Plain returns a text in lower case and without accents.
 func Plain(s string) string { return withoutAccents(lower(s)) }
 
-// Fold returns a text with one width and form of composed letters, with single spaces, no final full stop and
-// small letters, but for words with a digit or a capital behind their first letter: MB is not Mb, nor userId
-// userid. Texts with equal folds have equal words in equal order.
+// Fold returns a text with one width and form of letters, single spaces, no final full stop and small letters,
+// but for words with a digit or capital behind their first letter (MB, userId). Of equal words it is the same.
 func Fold(s string) string {
 	words := strings.Fields(norm.NFC.String(width.Fold.String(s)))
 	for i, w := range words {
