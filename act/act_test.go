@@ -200,6 +200,22 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// What a call took that the deadline ended is told, as that of any outage is, for whoever counts.
+func TestUsageOfATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := &reason.Usage{Calls: 1, Input: 7}
+		r := runner(t, nil, act.Worker{Name: "w", Timeout: time.Millisecond, Gates: []act.Gate{act.NoGate},
+			Executor: &works{do: func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+				<-ctx.Done()
+				return nil, &reason.Error{Class: reason.Unavailable, Usage: took, Err: ctx.Err()}
+			}}})
+		ctx, _ := journal(t, store.NewMem())
+		a := r.Run(ctx, call(r, 1, `{"amount":5}`))
+		require.Equal(t, rank.TimedOut, a.Outcome)
+		require.Equal(t, took, a.Err.Usage)
+	})
+}
+
 // Gates that act ask as a worker does: the attempt waits, and its result is judged once somebody has ruled. What
 // two of them ask for alike is asked twice.
 func TestGateAsks(t *testing.T) {

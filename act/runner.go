@@ -286,7 +286,7 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 	text := s.cleanText(err.Error())
 	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
 	a.Complaint = fence.Clip(text, maxComplaint)
-	switch class := reason.Classify(err); {
+	switch class := cmp.Or(reason.Classify(err), &reason.Error{}); {
 	case waits(err):
 		a.Outcome, a.Complaint = "", ""
 	case ctx.Err() != nil:
@@ -295,11 +295,11 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		a.Outcome, a.Err.Class = rank.Denied, reason.Invalid
 	case errors.Is(err, ErrDenied):
 		a.Outcome = rank.Denied
-	case errors.Is(err, call.ErrMalformed) && (class == nil || class.Class != reason.Invalid):
+	case errors.Is(err, call.ErrMalformed) && class.Class != reason.Invalid:
 		a.Outcome = rank.Malformed
 	case errors.Is(err, context.DeadlineExceeded):
-		a.Outcome, a.Err.Class = rank.TimedOut, reason.Unavailable
-	case class != nil && !errors.As(err, new(*call.PanicError)): // whatever the words of a panic
+		a.Outcome, a.Err.Class, a.Err.Usage = rank.TimedOut, reason.Unavailable, class.Usage
+	case !errors.As(err, new(*call.PanicError)): // whatever the words of a panic
 		a.Err.Class, a.Err.Wait, a.Outcome = class.Class, class.Wait, outcomes[class.Class]
 		if a.Usage = class.Usage; a.Outcome == rank.Away { // the attempt goes on, without what the call took
 			a.Err.Usage, a.Usage = class.Usage, nil
