@@ -10,9 +10,9 @@ import (
 // task is worth in US dollars. Who is not worth the price is left out; when none is left, giving up is best.
 //
 // A task has a difficulty and a candidate a rating: it succeeds with chance σ(rating − 4.5·difficulty), where
-// difficulties are standard normal (Rasch, 1960). Who failed at a task tells how difficult it is, so that who
-// gets only hard ones is not taken for a bad one. The order is by chance per dollar, in which a solved task
-// costs least (Weitzman, 1979). The Score is what the attempt is worth, in dollars, less its price.
+// difficulties are standard normal (Rasch, 1960). Who failed tells how difficult a task is, so that hard ones
+// make nobody bad. The order of samples matters a little. First is the best chance per dollar, which makes a
+// solved task cheapest (Weitzman, 1979). The Score is what the attempt is worth, less its price.
 func (b *Book) Ladder(worth float64) Policy {
 	return policy{b, func(sk *skill, t Task, cs []Candidate) []contender { return sk.ladder(worth, t, cs) }}
 }

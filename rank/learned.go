@@ -23,11 +23,11 @@ import (
 // is learned: little among models that can do everything, much among programs that each do one thing.
 //
 // The best is chosen, where those three count as better than the mean by .7 standard deviations of what is
-// not known of the untried. So these are tried until one is that good, and who fails at first makes room: of
-// many, that finds a good one sooner than weighing doubt does (Bayati et al., 2020). Added is a logistic draw
-// of .5 standard deviations of what is not known. It counts, of the general doubt, the share (n + 1)/(n +
-// 50k²) for n samples and k candidates, of that about a kind of case met n times (n + 1)/(n + 1 + k³/100):
-// exploring has to pay. It never ends. Draws depend on seed, scope, skill, kind, candidate and attempts.
+// not known of the untried. So these are tried until one is that good, and who fails at first makes room (of
+// five, who failed thrice, for 800 tasks, unless renamed): of many, that finds a good one sooner than
+// weighing doubt does (Bayati et al., 2020). Added is a logistic draw of .5 standard deviations of what is
+// not known: of the general doubt, (n + 1)/(n + 50k²) for n samples and k candidates, of that about a kind
+// met n times (n + 1)/(n + 1 + k³/100). It depends on seed, scope, skill, kind, candidate, attempts.
 //
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {

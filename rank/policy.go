@@ -66,8 +66,8 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 //
 //	success ∕ (1 + cost per success in US dollars)
 //
-// over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight.
-// For the pick no weight is below .02, so that a candidate that failed is tried again.
+// over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight; for
+// the pick none is below .02, so that who failed is tried again. It stays the same until something is observed.
 func (b *Book) Weighted() Policy { return policy{b, b.weighted} }
 
 const leastWeight = .02
