@@ -630,6 +630,7 @@ func TestCancel(t *testing.T) {
 	_, err := a.In("").Resume(t.Context(), "7")
 	require.ErrorIs(t, err, arc.ErrRunning)
 	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not needed any more"))
+	require.ErrorIs(t, a.In("").Judge(t.Context(), "7", learn.Failed, ""), store.ErrNotFound, "nothing was learned of it")
 	require.ErrorIs(t, <-ended, context.Canceled)
 	r, err := a.In("").Report(t.Context(), "7")
 	require.NoError(t, err)
@@ -831,11 +832,12 @@ func TestJudgeFigures(t *testing.T) {
 	}}, nil)
 	book, err := a.In("").Book(t.Context())
 	require.NoError(t, err)
+	run(t, a, arc.Objective{ID: "1", Text: "mend it", Provisional: true, Tasks: []reason.Task{{Objective: "mend", Worker: "ann"}}})
+	require.Zero(t, book.Stats("ann", "").Judged, "nobody has judged it")
 	for _, tt := range []struct {
 		verdict           learn.Verdict
 		judged, delivered int
 	}{{learn.Unknown, 0, 0}, {learn.Failed, 1, 0}, {learn.Delivered, 1, 1}} {
-		run(t, a, arc.Objective{ID: "1", Text: "mend it", Provisional: true, Tasks: []reason.Task{{Objective: "mend", Worker: "ann"}}})
 		require.NoError(t, a.In("").Judge(t.Context(), "1", tt.verdict, "as read"))
 		s := book.Stats("ann", "")
 		require.Equal(t, []int{1, tt.judged, tt.delivered}, []int{s.Attempts, s.Judged, s.Delivered}, tt.verdict)

@@ -711,6 +711,9 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, At: now,
 	}
+	if t.objective.Provisional && made.Outcome == rank.Delivered {
+		sample.Outcome = rank.Unknown
+	}
 	if made.Err != nil {
 		sample.Class = string(made.Err.Class)
 	}

@@ -103,7 +103,8 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
 // was wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected,
-// too; of several nobody can tell which it was.
+// too; of several nobody can tell which it was. Of a run of which nothing was learned, as of one that was
+// canceled, the error is store.ErrNotFound.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -116,7 +117,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		}
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
-			if missing(err) { // it was canceled, or nothing could be recalled for it
+			if missing(err) && figures != nil { // nothing could be recalled for it, or the Layer has forgotten it
 				err = nil
 			}
 			if err == nil && figures != nil {
@@ -270,7 +271,8 @@ func (v View) Memory(ctx context.Context) (memory.Space, error) {
 	return t.bank.In(v.scope), nil
 }
 
-// Book returns the figures of workers of the scope, for the work at hand, as Memory does.
+// Book returns the figures of workers of the scope, for the work at hand, as Memory does. The cost of an
+// attempt is with that of its Judges; what a try took that an outage ended is the run's, and no worker's.
 func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
