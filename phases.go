@@ -707,7 +707,7 @@ func (t *turn) advance() (phase, error) {
 func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	now := t.now()
 	sample := rank.Sample{
-		Run:       fmt.Sprintf("%s/%d", runKey(t.Scope, t.ID), t.Current.Number),
+		Run:       t.name + "/" + strconv.Itoa(t.Current.Number),
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, At: now,
 	}

@@ -39,15 +39,15 @@ const (
 // At a scope that is the Lessons of others it names the scopes that came to it, too: what they did stays
 // where it is, so that nothing of a scope is kept outside of it.
 type record struct {
-	Situation         string
-	Conditions, Goals []string
-	Template          string   // empty at a Lessons scope until two scopes came to it
-	Paths             []string // of the inputs; nil: of a single case, or not told yet
-	Like              memory.ID
-	Plans             []*plan
-	Refused           []*warning
-	Scopes            []memory.Scope
-	Until             time.Time // what plans that were dropped delivered until then counts no more
+	Situation         string         `cbor:",omitzero"`
+	Conditions, Goals []string       `cbor:",omitzero"`
+	Template          string         `cbor:",omitzero"` // empty at a Lessons scope until two scopes came to it
+	Paths             []string       `cbor:",omitzero"` // of the inputs; nil: of a single case, or not told yet
+	Like              memory.ID      `cbor:",omitzero"`
+	Plans             []*plan        `cbor:",omitzero"`
+	Refused           []*warning     `cbor:",omitzero"`
+	Scopes            []memory.Scope `cbor:",omitzero"`
+	Until             time.Time      `cbor:",omitzero"` // what dropped plans delivered until then counts no more
 
 	rev store.Revision // that it was read at
 }
@@ -56,11 +56,11 @@ type record struct {
 // of it is not changed once it is read; as it stands for a case it is a copy, with the deliveries that count.
 type plan struct {
 	ID                string
-	Retired           bool // by a person
-	Edit              []reason.PlanCall
-	Until             time.Time // what was delivered until then counts no more: a person changed or refused it
-	Delivered, Failed int
-	Last              time.Time // when something last came of it, also where it fired
+	Retired           bool              `cbor:",omitzero"` // by a person
+	Edit              []reason.PlanCall `cbor:",omitzero"`
+	Until             time.Time         `cbor:",omitzero"` // as above: a person changed or refused it
+	Delivered, Failed int               `cbor:",omitzero"`
+	Last              time.Time         // when something last came of it, also where it fired
 	Deliveries        []*delivery
 
 	why string // why others of its deliveries do not count
@@ -70,12 +70,12 @@ type plan struct {
 type delivery struct {
 	ID      string // see adviceID
 	At      time.Time
-	Wrong   bool // a person has said so at that time: it counts no more, as all before it, and has nothing else
+	Wrong   bool `cbor:",omitzero"` // a person said so then: nor does any before it count; it has nothing else
 	Text    string
-	Inputs  json.RawMessage
+	Inputs  json.RawMessage `cbor:",omitzero"`
 	Calls   []reason.PlanCall
-	Applied []applied // the memories that its deliberation applied
-	Rules   []string  // digests of the rules that it knew
+	Applied []applied `cbor:",omitzero"` // the memories that its deliberation applied
+	Rules   []string  `cbor:",omitzero"` // digests of the rules that it knew
 
 	in    []leaf   // by read, as what follows: the inputs of the case
 	words []leaf   // and the words of its text, see worded
