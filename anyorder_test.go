@@ -782,7 +782,7 @@ func (w *world) resume(t *rapid.T) {
 func (w *world) answer(t *rapid.T) {
 	v, scope, id := w.one(t, arc.Asking)
 	fails := w.begin(t)
-	r, err := v.Answer(context.Background(), id, "this one of "+marks[scope])
+	r, err := v.Answer(context.Background(), id, "", "this one of "+marks[scope])
 	w.ended(t, scope, r, err, fails, store.ErrNotFound, arc.ErrRunning, arc.ErrState)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -105,15 +106,19 @@ func (v View) heed(ctx context.Context, id, key string) error {
 	}
 }
 
-// Answer answers what a run asks at that moment, and goes on with it. A caller that may be late, or may answer
-// twice, first checks that Report.Text still has the questions that it has shown.
-func (v View) Answer(ctx context.Context, id, text string) (*Report, error) {
+// Answer answers what a run asks, and goes on with it. question is the Report's Question that text answers:
+// where the run does not ask that any more, as after a second click, it is [ErrState]. "" is what the run asks
+// at that moment.
+func (v View) Answer(ctx context.Context, id, question, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
-		if t.Status != Asking {
-			return t.wrong("asks nothing")
+		if t.Status != Asking || question != "" && question != t.question() {
+			return t.wrong("does not ask that")
 		}
 		t.answer(fence.Clip(t.clean.Prose(text), maxText))
 		t.Status, t.Phase = Running, t.Back
 		return t.restart(ctx)
 	})
 }
+
+// question is the ID of what a run asks, or would.
+func (r *record) question() string { return strconv.Itoa(len(r.Answers) + 1) }

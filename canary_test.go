@@ -147,7 +147,7 @@ func TestCanaries(t *testing.T) {
 	for n := 0; err == nil && !ended(r) && n < 9; n++ {
 		note("report", r)
 		if r.Status == arc.Asking {
-			r, err = v.Answer(t.Context(), "1", text)
+			r, err = v.Answer(t.Context(), "1", "", text)
 		}
 	}
 	require.NoError(t, err)

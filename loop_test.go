@@ -247,17 +247,20 @@ func TestAnswer(t *testing.T) {
 	v := a.In("")
 	got := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
 	require.Equal(t, "Who pays?", got.Text)
-	got, err := v.Answer(t.Context(), "7", "Anna does")
+	first := got.Question
+	got, err := v.Answer(t.Context(), "7", first, "Anna does")
 	require.NoError(t, err)
 	require.Equal(t, arc.Asking, got.Status)
+	_, err = v.Answer(t.Context(), "7", first, "Anna does")
+	require.ErrorIs(t, err, arc.ErrState, "a second click answers no other question")
 	require.Equal(t, "Which account?", got.Text)
 	require.Equal(t, []reason.Answer{{Question: "Who pays?", Text: "Anna does"}}, r.Briefs()[1].Answers)
-	got, err = v.Answer(t.Context(), "7", "the second one")
+	got, err = v.Answer(t.Context(), "7", "", "the second one")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, got.Status)
 	require.Equal(t, 1, got.Attempts, "a question spends no attempt")
 	require.Equal(t, "the second one", pay.Calls()[1].Answers[1].Text)
-	_, err = v.Answer(t.Context(), "7", "again")
+	_, err = v.Answer(t.Context(), "7", "", "again")
 	require.ErrorIs(t, err, arc.ErrState)
 }
 
@@ -292,7 +295,7 @@ func TestDeployTakesPartsAway(t *testing.T) {
 	require.NoError(t, a.Close())
 
 	a, _ = agent(t, st, arc.Host{Workers: []act.Worker{pay.As("other", "mail")}}, nil)
-	r, err = a.In("").Answer(t.Context(), "r", "Ann")
+	r, err = a.In("").Answer(t.Context(), "r", "", "Ann")
 	require.NoError(t, err)
 	require.Equal(t, arc.NoWorker, r.Cause, r.Text)
 	require.Contains(t, r.Text, `"pay"`)
@@ -335,7 +338,7 @@ func TestReasonerAnswers(t *testing.T) {
 		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}, Skills: skills}, nil)
 		report := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
 		require.Equal(t, []any{arc.Asking, "Which account?", c.want}, []any{report.Status, report.Text, got})
-		report, err := a.In("").Answer(t.Context(), "7", "Anna")
+		report, err := a.In("").Answer(t.Context(), "7", "", "Anna")
 		require.NoError(t, err)
 		require.Equal(t, []any{arc.Delivered, 1}, []any{report.Status, report.Attempts})
 	}
@@ -368,7 +371,7 @@ func TestAsksTooMuch(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 	v := a.In("")
 	require.Equal(t, arc.Asking, run(t, a, arc.Objective{ID: "7", Text: "write"}).Status)
-	_, err := v.Answer(t.Context(), "7", huge)
+	_, err := v.Answer(t.Context(), "7", "", huge)
 	require.NoError(t, err)
 	for _, err := range v.Watch(t.Context(), "7") {
 		require.NoError(t, err)
@@ -1482,7 +1485,7 @@ func TestBudgetAfterAnAnswer(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 	r, err := a.Run(t.Context(), arc.Objective{ID: "1", Text: "do", Budget: arc.Budget{USD: 3}})
 	for err == nil && r.Status == arc.Asking {
-		r, err = a.In("").Answer(t.Context(), "1", "this one")
+		r, err = a.In("").Answer(t.Context(), "1", "", "this one")
 	}
 	require.NoError(t, err)
 	require.Equal(t, arc.Spent, r.Cause)

@@ -223,7 +223,7 @@ func TestThroughAnotherProcess(t *testing.T) {
 
 		r := run(t, a, arc.Objective{ID: "asks", Scope: "acme", Text: "ask"})
 		require.Equal(t, arc.Asking, r.Status)
-		r, err := v.Answer(t.Context(), "asks", "to Anna")
+		r, err := v.Answer(t.Context(), "asks", "", "to Anna")
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
 

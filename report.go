@@ -24,6 +24,8 @@ type Report struct {
 	// canceled.
 	Text string
 
+	Question string // of one that asks: which of its questions Text has, for [View.Answer]
+
 	Output    json.RawMessage // of the last delivery of a delivered run
 	Approvals []act.Approval  // that it waits for
 
@@ -88,7 +90,7 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 		}
 		out.Text = cmp.Or(out.Text, r.aim().Text)
 	case Asking:
-		out.Text = strings.Join(r.Questions, "\n")
+		out.Text, out.Question = strings.Join(r.Questions, "\n"), r.question()
 	case Waiting:
 		var asked []string
 		for _, p := range r.Pending {

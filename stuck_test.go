@@ -65,7 +65,7 @@ func TestOnStuck(t *testing.T) {
 				require.NoError(t, err)
 				require.Contains(t, strings.Join(s.Evidence, "\n"), "by machine", "for a person, too")
 				require.Contains(t, s.Also, "shift")
-				got, err = a.In("").Answer(t.Context(), "7", "go on")
+				got, err = a.In("").Answer(t.Context(), "7", "", "go on")
 				require.NoError(t, err)
 				require.Equal(t, arc.Asking, got.Status, "the new plan does no better")
 			}
@@ -87,7 +87,7 @@ func TestStuckWithoutReasoner(t *testing.T) {
 	require.NoError(t, a.Close())
 	host.Reasoner = nil
 	a, story := agent(t, st, host, &arc.Options{OnStuck: "ask"})
-	r, err := a.In("").Answer(t.Context(), "7", "go on")
+	r, err := a.In("").Answer(t.Context(), "7", "", "go on")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 	require.Equal(t, 12, w.n, *story)

@@ -148,7 +148,7 @@ func TestAgent(t *testing.T) {
 		require.NoError(t, err)
 		for r := range a.In("").Runs(t.Context()) {
 			if r.Status == arc.Asking {
-				_, err := a.In("").Answer(t.Context(), r.ID, "savings")
+				_, err := a.In("").Answer(t.Context(), r.ID, "", "savings")
 				require.NoError(t, err)
 			}
 		}

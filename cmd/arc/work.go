@@ -136,7 +136,7 @@ func (c *command) watch(
 		if wrong != nil || text == "" {
 			break // it goes on asking
 		}
-		r, err = a.view().Answer(ctx, id, text)
+		r, err = a.view().Answer(ctx, id, r.Question, text)
 	}
 	c.Still()
 	switch {
@@ -268,13 +268,15 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 }
 
 func (c *command) answer(ctx context.Context, a *app, r *arc.Report, text string) error {
-	switch {
-	case text != "":
-		return c.goOn(arc.View.Answer)(ctx, a, r, text)
-	case c.Ask == nil || r.Status != arc.Asking:
+	if text == "" && (c.Ask == nil || r.Status != arc.Asking) {
 		return usage(`what is the answer? arc answer %s --text "…"`, short(r.ID))
 	}
-	return c.watch(ctx, a, r.ID, func(context.Context) (*arc.Report, error) { return r, nil })
+	return c.watch(ctx, a, r.ID, func(ctx context.Context) (*arc.Report, error) {
+		if text == "" { // the terminal asks for it
+			return r, nil
+		}
+		return a.view().Answer(ctx, r.ID, r.Question, text)
+	})
 }
 
 // goOn has a run go on, and follows it.

@@ -146,7 +146,7 @@ func TestAgentOfAnAgent(t *testing.T) {
 	require.Equal(t, arc.Asking, r.Status, r.Text)
 	require.Equal(t, "Which language?", r.Text)
 	require.True(t, asked)
-	r, err = near.In("").Answer(t.Context(), "1", "Danish")
+	r, err = near.In("").Answer(t.Context(), "1", "", "Danish")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status, r.Text)
 	require.Contains(t, r.Text, "Danish")

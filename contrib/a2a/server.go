@@ -174,7 +174,7 @@ func (s *server) Execute(ctx context.Context, r *a2asrv.RequestContext, queue ev
 		before := r.StoredTask.History[:len(r.StoredTask.History)-1]
 		err = queue.Write(ctx, working)
 		if err == nil && !slices.ContainsFunc(before, func(m *sdk.Message) bool { return m.ID == r.Message.ID }) {
-			_, err = view.Answer(ctx, id, text)
+			_, err = view.Answer(ctx, id, "", text)
 		}
 		if errors.Is(err, arc.ErrState) { // it was answered before a restart, or has ended meanwhile
 			err = nil

@@ -120,7 +120,8 @@ func TestActs(t *testing.T) {
 		}
 	}
 	act("run", form("do", "answer", "id", asks.ID, "text", " ", "back", "./"), "the text was empty")
-	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "back", "./"), "Answered.",
+	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "question", "7"), "Somebody was faster")
+	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "question", "1", "back", "./"), "Answered.",
 		"Which of the two accounts")
 	r, err := b.view.Wait(t.Context(), asks.ID)
 	require.NoError(t, err)

@@ -38,6 +38,7 @@ type bench struct {
 	proposals *proposal.Book
 	hold      chan string
 	back      atomic.Int64 // how far the clock is back
+	runs      int
 }
 
 func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
@@ -143,7 +144,8 @@ func (reasoner) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, er
 
 func (b *bench) run(text, inputs string) *arc.Report {
 	b.t.Helper()
-	o := arc.Objective{Text: text}
+	b.runs++
+	o := arc.Objective{ID: fmt.Sprintf("%06d", b.runs), Text: text} // so that the same ones are held out
 	if inputs != "" {
 		o.Inputs = json.RawMessage(inputs)
 	}

@@ -167,9 +167,13 @@ func (d *dash) actRun(rq *request) (string, error) {
 		if text == "" {
 			return "empty", nil
 		}
-		return "answered", d.goOn(rq, id, text, arc.View.Answer)
+		return "answered", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) {
+			return rq.Answer(ctx, id, rq.Form.Get("question"), text)
+		})
 	case "retry":
-		return "retried", d.goOn(rq, id, text, arc.View.Retry)
+		return "retried", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) {
+			return rq.Retry(ctx, id, text)
+		})
 	case "allow", "deny":
 		ruling := act.Ruling{Approval: rq.Form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
 		if err := rq.Decide(ctx, ruling); err != nil {
@@ -191,9 +195,7 @@ func (d *dash) actRun(rq *request) (string, error) {
 }
 
 // goOn has a run go on, and returns once that is committed, or it has stopped again.
-func (d *dash) goOn(
-	rq *request, id, text string, f func(v arc.View, ctx context.Context, id, text string) (*arc.Report, error),
-) error {
+func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report, error)) error {
 	was, err := rq.Report(rq.Context(), id)
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (d *dash) goOn(
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { // the run outlives the request: it ends when it stops, or with the Agent
-		_, err := f(rq.View, context.WithoutCancel(ctx), id, text)
+		_, err := f(context.WithoutCancel(ctx))
 		if ended <- err; err != nil { // nobody may wait for it any more
 			d.opts.Logger.Info("dash: a run goes on", "run", id, "error", err)
 		}

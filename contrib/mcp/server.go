@@ -479,8 +479,9 @@ type objective struct {
 
 type doIn struct {
 	objective
-	ID     string `json:"id,omitempty" jsonschema:"an earlier run goes on, or is told. Empty: a new one"`
-	Answer string `json:"answer,omitempty" jsonschema:"to the questions of the run with the id"`
+	ID       string `json:"id,omitempty" jsonschema:"an earlier run goes on, or is told. Empty: a new one"`
+	Answer   string `json:"answer,omitempty" jsonschema:"to the questions of the run with the id"`
+	Question string `json:"question,omitempty" jsonschema:"of the run that is answered"`
 }
 
 type runOut struct {
@@ -488,6 +489,7 @@ type runOut struct {
 	Status    string          `json:"status" jsonschema:"running, asking, waiting, delivered, blocked, canceled"`
 	Objective string          `json:"objective" jsonschema:"its beginning"`
 	Text      string          `json:"text" jsonschema:"the result, or what it is at, asks or is held by"`
+	Question  string          `json:"question,omitempty" jsonschema:"which one it asks, to answer with"`
 	Output    json.RawMessage `json:"output,omitempty" jsonschema:"the result as data"`
 	Cause     string          `json:"cause,omitempty" jsonschema:"of a blocked run"`
 	Approvals []string        `json:"approvals,omitempty" jsonschema:"for a person to allow"`
@@ -593,7 +595,7 @@ func (s *server) do(ctx context.Context, c caller, in doIn) (runOut, error) {
 	var err error
 	switch {
 	case in.Answer != "":
-		r, err = c.view.Answer(ctx, in.ID, in.Answer)
+		r, err = c.view.Answer(ctx, in.ID, in.Question, in.Answer)
 	case in.Objective == "" && in.ID != "":
 		if r, err = c.view.Report(ctx, id); err == nil && r.Status == arc.Running {
 			r, err = c.view.Resume(ctx, id)
@@ -633,7 +635,7 @@ func (s *server) run(ctx context.Context, c caller, id string, in objective) (*a
 func said(r *arc.Report) runOut {
 	out := runOut{
 		ID: r.ID, Status: string(r.Status), Objective: r.Objective, Text: r.Text, Output: r.Output,
-		Cause: string(r.Cause), Began: r.Began, Ended: r.Ended,
+		Question: r.Question, Cause: string(r.Cause), Began: r.Began, Ended: r.Ended,
 	}
 	for _, a := range r.Approvals {
 		out.Approvals = append(out.Approvals, a.Name+": "+a.About+" ("+strings.Join(a.Why, ", ")+")")

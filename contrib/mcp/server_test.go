@@ -177,7 +177,7 @@ func TestDo(t *testing.T) {
 	out, _ = p.call("do", m{"objective": "ask"})
 	require.Equal(t, "asking", out["status"])
 	require.Equal(t, "which one?", out["text"])
-	out, _ = p.call("do", m{"id": out["id"], "answer": "the red one"})
+	out, _ = p.call("do", m{"id": out["id"], "question": out["question"], "answer": "the red one"})
 	require.Equal(t, "took the red one", out["text"])
 	out, _ = p.call("do", m{"objective": "fail"})
 	require.Equal(t, "blocked", out["status"])

@@ -148,7 +148,7 @@ func (c *call) do(ctx context.Context, a *arc.Agent) error {
 	case "run":
 		r, err = a.Run(ctx, arc.Objective{ID: c.ID, Scope: c.Scope, Text: c.Text + " for " + string(c.Scope)})
 	case "answer":
-		r, err = v.Answer(ctx, c.ID, "to anna")
+		r, err = v.Answer(ctx, c.ID, "", "to anna")
 	case "report":
 		r, err = v.Report(ctx, c.ID)
 	case "resume":
