@@ -286,6 +286,40 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	require.Contains(t, strings.Join(asked[1].Why, ""), "with other inputs")
 }
 
+// What a worker for a skill has done, or may have, another one for it does not do again unasked: after a gate's
+// no, a crash, or a deploy in which the worker got another name.
+func TestIrreversibleByAnother(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		asks int
+	}{
+		"done":     {nil, 1},
+		"unknown":  {context.DeadlineExceeded, 1},
+		"not done": {errors.New("card declined"), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := &works{do: func(context.Context, *act.Call) (*act.Result, error) {
+				return &act.Result{Text: "paid"}, c.err
+			}}
+			card := &works{}
+			r := runner(t, nil,
+				act.Worker{Name: "bank", Skills: []string{"pay"}, Executor: bank, Irreversible: true},
+				act.Worker{Name: "card", Skills: []string{"pay"}, Executor: card, Irreversible: true},
+				act.Worker{Name: "post", Skills: []string{"ship"}, Executor: card, Irreversible: true})
+			ctx, _ := journal(t, store.NewMem())
+			for n, w := range r.Workers() {
+				a := call(r, n+1, `{"order":7}`)
+				a.Worker, a.Task.Skill = w, w.Skills[0]
+				made := r.Run(ctx, a)
+				if w.Name == "card" {
+					require.Len(t, asks(made), c.asks)
+				}
+			}
+			require.Equal(t, 2-c.asks, card.calls, "another skill is another thing")
+		})
+	}
+}
+
 // Without inputs, the text is what tells two calls apart.
 func TestIrreversibleWithoutInputs(t *testing.T) {
 	pay := &works{}

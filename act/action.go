@@ -204,8 +204,15 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	return out, a.end(context.WithoutCancel(ctx), out, err)
 }
 
-// once is the name of the record of an irreversible action in its run: one for equal inputs.
-func (a *action) once() string { return "once/" + a.kind + "/" + a.Name + "/" + digest(a.inputs) }
+// once is the name of the record of an irreversible action in its run: one for equal inputs. Those of all
+// workers for a skill stand together: what one of them has done, another one would do again.
+func (a *action) once() string {
+	callee, own := a.Name, a.inputs
+	if skill := a.call.Task.Skill; a.kind == "worker" && skill != "" {
+		callee, own = skill, append([]byte(a.Name+"/"), a.inputs...)
+	}
+	return "once/" + a.kind + "/" + callee + "/" + digest(own)
+}
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
 func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool, err error) {
@@ -223,7 +230,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		a.done = append(a.done, "this run has made: "+r.Note)
 		switch {
 		case r.Name != own && callee(r.Name) == callee(own):
-			a.why = append(a.why, "this run has called "+a.Name+" before, with other inputs")
+			a.why = append(a.why, "this run has made such a call before, with other inputs or by another worker")
 		case r.Name != own:
 		case r.State == stepBegun:
 			a.open = true
