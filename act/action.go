@@ -95,10 +95,10 @@ func Step[T any](
 		}
 		return schema.Marshal(v)
 	})
-	if err != nil {
-		return value, err
+	if err == nil {
+		err = json.Unmarshal(out, &value)
 	}
-	return value, json.Unmarshal(out, &value)
+	return value, err
 }
 
 // Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible,

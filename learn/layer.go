@@ -98,10 +98,10 @@ func (l *Layer) prepare(c Case) (Case, error) {
 // cleaned is a copy of a value without declared secrets, and tokens of issuers' forms, in its strings.
 func cleaned[T any](s *redact.Sanitizer, v T) (out T, err error) {
 	raw, err := schema.Marshal(v)
-	if err != nil {
-		return v, err
+	if err == nil {
+		err = json.Unmarshal(s.Data(raw), &out)
 	}
-	return out, json.Unmarshal(s.Data(raw), &out)
+	return out, err
 }
 
 // Layer advises before a case is worked on, and learns from what came of it.

@@ -58,7 +58,8 @@ func Do[T any](ctx context.Context, most time.Duration, f func(context.Context) 
 		return v, err
 	}
 	left := MaxAnswer
-	return v, sound(reflect.ValueOf(&v).Elem(), &left, 0)
+	err = sound(reflect.ValueOf(&v).Elem(), &left, 0)
+	return v, err
 }
 
 func isNil(v reflect.Value) bool {
