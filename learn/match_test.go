@@ -25,7 +25,7 @@ func did(text, inputs string, calls ...string) (Case, []reason.PlanCall) {
 	c := Case{Text: text, Inputs: json.RawMessage(inputs)}
 	var plan []reason.PlanCall
 	for i, in := range calls {
-		plan = append(plan, reason.PlanCall{Name: fmt.Sprint("do", i), Inputs: json.RawMessage(in), ResultDigest: "ok"})
+		plan = append(plan, reason.PlanCall{Name: fmt.Sprint("do", i), Inputs: json.RawMessage(in)})
 	}
 	return c, plan
 }
@@ -408,7 +408,7 @@ func (s ofOthers) at(i int) (Case, []reason.PlanCall) {
 	c := Case{Situation: s.Situation, Text: s.Instances[i].Text, Inputs: s.Instances[i].Inputs}
 	var calls []reason.PlanCall
 	for _, p := range s.Instances[i].Plan {
-		calls = append(calls, reason.PlanCall{Name: p.Skill, Inputs: p.Inputs, ResultDigest: "ok"})
+		calls = append(calls, reason.PlanCall{Name: p.Skill, Inputs: p.Inputs})
 	}
 	return c, calls
 }

@@ -45,8 +45,8 @@ type Task struct {
 	Inputs    json.RawMessage `cbor:",omitzero"`
 }
 
-// PlanCall is one call of a plan: a task, or a tool. ResultDigest says what the tool returned, see tools.Digest:
-// a plan of tools fires where all but its last have one, and is to be left where one returns something else.
+// PlanCall is one call of a plan: a task, or a tool. ResultDigest says what the tool returned, see tools.Digest;
+// "": not known. A plan that fires is to be left where a call returns something else.
 type PlanCall struct {
 	Name         string          `cbor:",omitzero"`
 	Inputs       json.RawMessage `json:",omitempty"`

@@ -31,7 +31,7 @@ type shape struct {
 func (s shape) instance(i int) (learn.Case, *reason.Plan) {
 	var p reason.Plan
 	for _, call := range s.Instances[i].Plan {
-		p.Calls = append(p.Calls, reason.PlanCall{Name: call.Skill, Inputs: call.Inputs, ResultDigest: "ok"})
+		p.Calls = append(p.Calls, reason.PlanCall{Name: call.Skill, Inputs: call.Inputs})
 	}
 	return learn.Case{Situation: s.Situation, Text: s.Instances[i].Text, Inputs: s.Instances[i].Inputs}, &p
 }

@@ -36,7 +36,7 @@ func (r request) kase() learn.Case {
 // plan is the right one, or the model's wrong one.
 func (r request) plan(wrong bool) *reason.Plan {
 	inputs := json.RawMessage(fmt.Sprintf(`{"order":"o%d"}`, r.order))
-	p := &reason.Plan{Calls: []reason.PlanCall{{Name: "find", Inputs: inputs, ResultDigest: "ok"},
+	p := &reason.Plan{Calls: []reason.PlanCall{{Name: "find", Inputs: inputs},
 		{Name: fmt.Sprintf("act%d", r.kind), Inputs: inputs}}}
 	if r.moved {
 		p.Calls[1].Name = "new" + p.Calls[1].Name

@@ -58,16 +58,14 @@ func work(ctx context.Context, dir string) error {
 			how = "by thinking, since " + advice.Why
 			mail := json.RawMessage(`{"template":"refunded","subject":"Refund of ` + order + `"}`)
 			plan = &reason.Plan{Calls: []reason.PlanCall{
-				{Name: "payments.refund", Inputs: inputs, ResultDigest: "paid"}, // see tools.Digest
-				{Name: "mail.send", Inputs: mail},
+				{Name: "payments.refund", Inputs: inputs}, {Name: "mail.send", Inputs: mail},
 			}}
 		}
 		for _, c := range plan.Calls {
 			fmt.Printf("%s: %s %s\n", order, c.Name, c.Inputs)
 		}
 		fmt.Printf("%s: done %s\n", order, how)
-		// Here the calls would be made, for as long as they return what they did before, and checked: only what a
-		// check has passed becomes a plan.
+		// Here the calls would be made, and checked: only what a check has passed becomes a plan.
 		_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Plan: plan})
 		if err != nil {
 			return err
