@@ -58,8 +58,7 @@ func Do[T any](ctx context.Context, most time.Duration, f func(context.Context) 
 		return v, err
 	}
 	left := MaxAnswer
-	err = sound(reflect.ValueOf(&v).Elem(), &left, 0)
-	return v, err
+	return v, sound(reflect.ValueOf(&v).Elem(), &left, 0)
 }
 
 func isNil(v reflect.Value) bool {
