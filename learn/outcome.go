@@ -342,10 +342,9 @@ const (
 
 // warning returns the one of a skill and class, a new one where there is none.
 func (r *record) warning(like *warning) *warning {
-	for _, w := range r.Refused {
-		if w.Skill == like.Skill && w.Class == like.Class {
-			return w
-		}
+	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
+	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
+		return r.Refused[i]
 	}
 	r.Refused = append(r.Refused, &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own})
 	return r.Refused[len(r.Refused)-1]

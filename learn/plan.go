@@ -491,7 +491,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		names[l.path] = l.v
 	}
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
-	s.Calls, _ = newMatch(of, nil).calls(func(_ int, path string, v, out any, rest, why string) (any, string) {
+	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
 		for w := range extract.Words(rest) {
 			if own[w] && !has[w] { // a word beside the inputs
 				why = "it is of the former case"
@@ -686,25 +686,21 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 			return nil, fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
 		}
 	}
-	unsaid := func(w string) bool {
-		return strings.ContainsAny(w, "0123456789") && !strings.Contains(a.Text+string(a.Inputs), w)
-	}
-	untold := func(c reason.PlanCall) bool { return c.ResultDigest+c.Text == "" }
-	calls, why := m.calls(func(call int, _ string, _, out any, rest, why string) (any, string) {
-		// What two lookups returned may have been the same by chance, as a price is; three are taken for a rule.
-		if len(all) == 2 && slices.ContainsFunc(a.Calls[:call], untold) && slices.ContainsFunc(strings.Fields(rest), unsaid) {
-			why = cmp.Or(why, "a number may be what an earlier call had returned, which nobody has told")
-		}
-		return out, why
-	})
+	calls, why := m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
 	if why != "" || samePlan(calls, known) { // the rest was asked of the two that mean them
 		return known, why
 	}
 	if why = m.wrong(all); why != "" {
 		return nil, why
 	}
+	unsaid := func(w string) bool { return !strings.Contains(a.Text+string(a.Inputs), w) }
 	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «tomorrow», twice in a day
 		return nil, "a call has a day that the case did not say, as if it had been worked out"
+	}
+	first, amount := a.Calls[0], func(w string) bool { return number.MatchString(w) && unsaid(w) }
+	if len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
+		slices.ContainsFunc(strings.Fields(m.rest.String()), amount) {
+		return nil, "a number may be what an earlier call had returned, as a price that was the same by chance"
 	}
 	for i := range calls {
 		if a.Calls[i].ResultDigest == b.Calls[i].ResultDigest {
@@ -720,10 +716,10 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 	return calls, ""
 }
 
-// calls binds the calls of the deliveries. What stands in one is what leaf makes of its place, its value in the
-// last delivery, what it is bound to, the words around that, and why it cannot be bound.
+// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last
+// delivery, of what it is bound to, of the words around that, and of why it cannot be bound.
 func (m *match) calls(
-	leaf func(call int, path string, v, out any, rest, why string) (any, string),
+	leaf func(path string, v, out any, rest, why string) (any, string),
 ) (calls []reason.PlanCall, why string) {
 	last := m.of[len(m.of)-1]
 	for i, call := range last.Calls {
@@ -748,7 +744,7 @@ func (m *match) calls(
 			if no != "" {
 				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)
 			}
-			out, no = leaf(i, path, v, out, m.rest.String()[before:], no)
+			out, no = leaf(path, v, out, m.rest.String()[before:], no)
 			why = cmp.Or(why, no)
 			return out
 		})
