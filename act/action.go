@@ -23,8 +23,9 @@ import (
 // action is one call of a worker, a tool or a step, within a scene.
 type action struct {
 	*scene
-	*Worker          // its Name, with kind, must not be done twice; its conditions hold
+	*Worker          // its conditions hold
 	kind      string // "worker", "tool" or "step"
+	callee    string // what must not be done twice: its name, or the skill, whichever worker for that does it
 	step      string // its place in the attempt
 	inputs    json.RawMessage
 	sanitised bool // the result was made from sanitised text
@@ -84,7 +85,7 @@ func Step[T any](
 	if err != nil {
 		return value, fmt.Errorf("input of step %s: %w", name, err)
 	}
-	a := &action{Worker: &Worker{Name: name}, kind: "step", step: name, inputs: in}
+	a := &action{Worker: &Worker{Name: name}, kind: "step", callee: name, step: name, inputs: in}
 	for _, option := range o {
 		option(a)
 	}
@@ -121,7 +122,7 @@ func Do(
 	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
 	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
 ) (json.RawMessage, error) {
-	return (&action{Worker: w, kind: "tool", step: step, inputs: inputs}).make(ctx, f)
+	return (&action{Worker: w, kind: "tool", callee: w.Name, step: step, inputs: inputs}).make(ctx, f)
 }
 
 // make makes the call. What a worker or a step returns is committed under its place, and an attempt that goes
@@ -198,20 +199,15 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 			return out, err
 		})
 	if err != nil {
-		err = call.Reworded(err, inner.cleanText(err.Error()))
+		err = call.Reworded(err, inner.clean.Prose(err.Error()))
 	}
 	out = inner.cleanJSON(out, a.sanitised)
 	return out, a.end(context.WithoutCancel(ctx), out, err)
 }
 
-// once is the name of the record of an irreversible action in its run: one for equal inputs. Those of all
-// workers for a skill stand together: what one of them has done, another one would do again.
+// once is the name of the record of an irreversible action in its run: one for equal inputs.
 func (a *action) once() string {
-	callee, own := a.Name, a.inputs
-	if skill := a.call.Task.Skill; a.kind == "worker" && skill != "" {
-		callee, own = skill, append([]byte(a.Name+"/"), a.inputs...)
-	}
-	return "once/" + a.kind + "/" + callee + "/" + digest(own)
+	return "once/" + a.kind + "/" + a.callee + "/" + digest([]byte(a.Name+"\x00"+string(a.inputs)))
 }
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
@@ -254,8 +250,7 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 		return nil
 	}
 	end := map[string]string{stepNew: "not done", stepBegun: "its end is not known", stepDone: "done"}[state]
-	inputs := fence.Clip(string(a.inputs), maxShown)
-	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, inputs, a.call.Attempt, end)
+	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.call.Attempt, end)
 	return a.journal.put(ctx, record{Name: a.once(), State: state, Value: value, Begun: a.begun, Note: note})
 }
 

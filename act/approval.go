@@ -155,14 +155,14 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 		return s.host.approver(ctx, a)
 	})
 	if err != nil && ctx.Err() == nil {
-		*why = append(*why, fence.Clip("the approver failed: "+s.cleanText(err.Error()), maxShown))
+		*why = append(*why, fence.Clip("the approver failed: "+s.clean.Prose(err.Error()), maxShown))
 		s.note(Event{Kind: "approver failed", Name: a.Name, Text: err.Error()})
 	}
 	toAnother := r.Approval != "" && r.Approval != a.ID
 	if err != nil || !isClear(r) || toAnother || !s.journal.now().Before(a.Deadline) {
 		return nil // it stays open
 	}
-	r.Approval, r.By, r.Note = a.ID, s.cleanText(r.By), s.cleanText(r.Note)
+	r.Approval, r.By, r.Note = a.ID, s.clean.Prose(r.By), s.clean.Prose(r.Note)
 	r.By, r.Note = fence.Clip(r.By, maxShown), fence.Clip(r.Note, maxComplaint)
 	return Rule(ctx, s.journal, r)
 }

@@ -64,7 +64,7 @@ func verdict(ctx context.Context, s *scene, c *Call, r Result) (v Verdict, took 
 			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
 		}
 		if !v.Pass {
-			v.Complaint = fence.Clip(s.cleanText(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
+			v.Complaint = fence.Clip(s.clean.Prose(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
 			break
 		}
 	}

@@ -201,7 +201,8 @@ func (r *Runner) execute(ctx context.Context, c *Call) (result Result, err error
 	if none { // the text is all that tells two calls apart
 		given, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
 	}
-	work := &action{Worker: c.Worker, kind: "worker", step: "result", inputs: given, sanitised: true}
+	work := &action{Worker: c.Worker, kind: "worker", callee: cmp.Or(c.Task.Skill, c.Worker.Name), step: "result",
+		inputs: given, sanitised: true}
 	raw, err := work.make(ctx, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
 		if !none {
@@ -262,12 +263,12 @@ func flaws(r *Result) error {
 
 // clean returns a result without secrets. A plan keeps placeholders: a model wrote it that saw nothing else.
 func (r Result) clean(s *scene) *Result {
-	r.Text, r.Output = s.cleanText(r.Text), s.cleanJSON(r.Output, false)
+	r.Text, r.Output = s.clean.Prose(r.Text), s.cleanJSON(r.Output, false)
 	if r.Reflection != nil {
 		said := *r.Reflection
-		said.Summary, said.PotentialIssues = s.cleanText(said.Summary), slices.Clone(said.PotentialIssues)
+		said.Summary, said.PotentialIssues = s.clean.Prose(said.Summary), slices.Clone(said.PotentialIssues)
 		for i, issue := range said.PotentialIssues {
-			said.PotentialIssues[i] = s.cleanText(issue)
+			said.PotentialIssues[i] = s.clean.Prose(issue)
 		}
 		r.Reflection = &said
 	}
@@ -283,7 +284,7 @@ var errInputs error = &reason.Error{Class: reason.Invalid, Err: errors.New("the 
 
 // failed is the attempt that ended with an error.
 func (s *scene) failed(ctx context.Context, err error) Attempt {
-	text := s.cleanText(err.Error())
+	text := s.clean.Prose(err.Error())
 	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
 	a.Complaint = fence.Clip(text, maxComplaint)
 	switch class := cmp.Or(reason.Classify(err), &reason.Error{}); {

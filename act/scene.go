@@ -62,8 +62,8 @@ func (s *scene) note(e Event) {
 	if s.journal == nil {
 		return
 	}
-	e.Kind, e.Name = s.cleanText(e.Kind), cmp.Or(s.cleanText(e.Name), s.call.Worker.Name)
-	e.Text, e.Data = s.cleanText(e.Text), s.cleanJSON(e.Data, true)
+	e.Kind, e.Name = s.clean.Prose(e.Kind), cmp.Or(s.clean.Prose(e.Name), s.call.Worker.Name)
+	e.Text, e.Data = s.clean.Prose(e.Text), s.cleanJSON(e.Data, true)
 	if e.Kind != "output" {
 		s.journal.note(e)
 		return
@@ -77,9 +77,7 @@ func (s *scene) note(e Event) {
 // Secret returns a secret that the worker or tool under way lists, else "". Its result is cleaned of it.
 func Secret(ctx context.Context, name string) string { return of(ctx).secrets[name] }
 
-// cleanText cleans prose, cleanJSON data. What was made from sanitised text keeps placeholders of secrets.
-func (s *scene) cleanText(text string) string { return s.clean.Prose(text) }
-
+// cleanJSON cleans data. What was made from sanitised text keeps placeholders of secrets.
 func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 	switch {
 	case len(raw) == 0:
@@ -91,9 +89,8 @@ func (s *scene) cleanJSON(raw json.RawMessage, sanitised bool) json.RawMessage {
 }
 
 // open gives the scene these secrets alone. One that is missing is Permanent, unless their store is away.
-func (s *scene) open(ctx context.Context, names []string) error {
+func (s *scene) open(ctx context.Context, names []string) (err error) {
 	s.secrets = map[string]string{}
-	var err error
 	for _, name := range names {
 		value, bad := call.Do(ctx, 0, func(ctx context.Context) (string, error) {
 			if s.host.secrets == nil {

@@ -260,8 +260,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 // share puts a scope last among those that came to it.
 func (r *record) share(scope memory.Scope) {
 	others := slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope })
-	r.Scopes = append(others, scope)
-	r.Scopes = r.Scopes[max(0, len(r.Scopes)-maxScopes):]
+	r.Scopes = append(others[max(0, len(others)+1-maxScopes):], scope)
 }
 
 // adviceID names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
