@@ -613,10 +613,7 @@ func (s *server) do(ctx context.Context, c caller, in doIn) (runOut, error) {
 			s.Logger.WarnContext(ctx, "mcp: a run could not be canceled", "run", id, "error", e)
 		}
 	}
-	if err != nil {
-		return runOut{}, err
-	}
-	return said(r), nil
+	return said(cmp.Or(r, &arc.Report{})), err
 }
 
 func (s *server) run(ctx context.Context, c caller, id string, in objective) (*arc.Report, error) {
