@@ -589,10 +589,9 @@ func (s *server) think(ctx context.Context, c caller, in objective) (out thinkOu
 	return out, err
 }
 
-func (s *server) do(ctx context.Context, c caller, in doIn) (runOut, error) {
+func (s *server) do(ctx context.Context, c caller, in doIn) (_ runOut, err error) {
 	id := cmp.Or(in.ID, time.Now().UTC().Format("20060102-150405-")+rand.Text()[:10])
 	var r *arc.Report
-	var err error
 	switch {
 	case in.Answer != "":
 		r, err = c.view.Answer(ctx, in.ID, in.Question, in.Answer)
