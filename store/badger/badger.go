@@ -12,8 +12,6 @@
 // store is rewritten such a lack may end the process, because Badger writes through memory maps, and nothing
 // acknowledged is lost.
 // There is no repair: restore a damaged store from a copy (see [store.Copy]). Not for systems of 32 bits.
-//
-// Begin with ask (writer.go), by which all writes go; generation.go has what is done inside Badger.
 package badger
 
 import (
@@ -28,7 +26,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -53,7 +50,6 @@ type disk struct {
 	close  func() error   // what Close does, once
 	asking sync.WaitGroup // those who wait for an answer
 	lead   chan struct{}  // held by the one of them that writes; what follows is its own
-	asked  time.Time      // when there was room
 	tried  int            // tables at the last rewrite that failed
 
 	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
@@ -142,7 +138,7 @@ func (s *disk) shut() error {
 // release closes what is open. The header is last, since it has the lock.
 func (s *disk) release() (err error) {
 	for _, gen := range append(s.mu.old, s.mu.gen) {
-		if gen != nil {
+		if gen != nil && s.header.there() { // else Badger would write its last table into what is there now
 			err = errors.Join(err, gen.close())
 		}
 	}

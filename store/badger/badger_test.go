@@ -236,3 +236,33 @@ func TestChecksDoNotSkew(t *testing.T) {
 		require.EqualValues(t, 1, held.Load())
 	}
 }
+
+// A directory that is taken away from under an open store takes no commit any more, and the store that is made in
+// its place is not touched.
+func TestDirectoryIsReplaced(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	put := func(st store.Store, key string) error {
+		_, err := st.Commit(t.Context(), store.Op{Key: key, Value: []byte("v")})
+		return err
+	}
+	has := func(dir, key string) {
+		st, err := badger.Open(t.Context(), dir, nil)
+		require.NoError(t, err)
+		_, err = st.Get(t.Context(), key)
+		require.NoError(t, err, key)
+		require.NoError(t, st.Close())
+	}
+	old, err := badger.Open(t.Context(), dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, put(old, "old"))
+	require.NoError(t, os.Rename(dir, dir+".moved"))
+	require.ErrorContains(t, put(old, "lost"), "moved, deleted or replaced")
+	st, err := badger.Open(t.Context(), dir, nil)
+	require.NoError(t, err)
+	require.NoError(t, put(st, "new"))
+	require.ErrorContains(t, put(old, "lost"), "moved, deleted or replaced")
+	require.NoError(t, st.Close())
+	require.NoError(t, old.Close())
+	has(dir, "new")
+	has(dir+".moved", "old")
+}

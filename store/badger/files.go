@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -34,6 +33,13 @@ type header struct {
 	mark uint64
 }
 
+// there reports whether the directory is still the store's: not moved, deleted, replaced.
+func (h header) there() bool {
+	is, _ := h.Stat()
+	at, err := os.Stat(h.Name())
+	return err == nil && os.SameFile(at, is)
+}
+
 // openHeader makes a directory that is missing or empty a store's, and locks it. It leaves one alone that is
 // something else.
 func openHeader(dir string) (h header, err error) {
@@ -48,8 +54,7 @@ func openHeader(dir string) (h header, err error) {
 		case len(folders) > 0:
 			return h, fmt.Errorf("%w: %s is missing", store.ErrDamaged, headerName)
 		case foreign != "":
-			return h, fmt.Errorf("%w: %s is in it (a store of arc before v0.1.0 is not upgraded); choose an empty "+
-				"directory", store.ErrForeign, foreign)
+			return h, fmt.Errorf("%w: %s is in it; one of before v0.1.0 is not upgraded", store.ErrForeign, foreign)
 		}
 	}
 	if h.File, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -112,11 +117,13 @@ func syncDir(dir string) error {
 const minFree, leastInodes, leastFiles = 256 << 20, 8, 2
 
 // checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many
-// bytes. Asked for none, it does not look again for 10 ms, in which less is written than is kept free. Badger
-// writes through memory maps, where a full disk ends the process, and forgets a table that gets no file.
+// bytes. Badger writes through memory maps, where a full disk ends the process, and forgets a table that gets
+// no file.
 func (s *disk) checkRoom(more int64) error {
-	if s.mu.err != nil || more == 0 && time.Since(s.asked) < 10*time.Millisecond {
+	if s.mu.err != nil {
 		return s.mu.err
+	} else if !s.header.there() {
+		return fmt.Errorf("its directory was moved, deleted or replaced: %s", s.dir)
 	}
 	free, inodes, err := freeSpace(s.dir)
 	if err != nil {
@@ -133,7 +140,6 @@ func (s *disk) checkRoom(more int64) error {
 		}
 		defer syscall.Close(f) // at the end: all are open at once
 	}
-	s.asked = time.Now()
 	return nil
 }
 
