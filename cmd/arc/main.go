@@ -49,7 +49,11 @@ func usage(format string, args ...any) error {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as by nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 	t := console.Local("ARC_DIR", "ARC_TASK")
 	var lost error // of what a full disk, say, has not taken
@@ -114,7 +118,7 @@ func (c *command) root() *cobra.Command {
 		return usage("%w\nsee %s --help", err, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&c.dir, "dir", "", "folder of arc.yaml; none: $ARC_DIR, here, or above")
-	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	root.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON; what has no data is said in words")
 	root.PersistentPreRunE = func(*cobra.Command, []string) (err error) {
 		c.dir, err = c.folder()
 		return err

@@ -177,7 +177,11 @@ func TestInterrupt(t *testing.T) {
 		}
 		p := s.start("do", "write it")
 		p.until("│ begun")
-		p.interrupt()
+		if s.served {
+			p.interrupt()
+		} else { // the terminal is closed
+			require.NoError(s.t, p.cmd.Process.Signal(syscall.SIGHUP))
+		}
 		require.Equal(s.t, exitInterrupted, p.code(), p.text())
 		s.gone("pid")
 		s.write("mended", "")
