@@ -15,7 +15,7 @@
 //  2. the executor and the gates run; [Dir] tells them where;
 //  3. what is left there without a commit is committed to the branch;
 //  4. Guard looks at the worktree;
-//  5. the branch is merged into the repository's branch, as one merge commit;
+//  5. the branch is merged into the one that was checked out then, if that is still, as one merge commit;
 //  6. Health looks at the repository; when it fails, exactly that merge is reverted, and Restart is called.
 //
 // Nothing that was made is lost but what the repository ignores. What fails, is refused, conflicts, or would

@@ -65,9 +65,9 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 
 // forward moves the branch and the tree to a child of what is checked out, unless that would overwrite what is
 // not committed (of which git overlooks untracked files in a sparse checkout), or the branch has moved.
-func (g git) forward(ctx context.Context, to string) error {
-	if _, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
-		return errors.New("no branch is checked out")
+func (g git) forward(ctx context.Context, branch, to string) error {
+	if now, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil || now != branch {
+		return fmt.Errorf("%s is not checked out any more", branch)
 	}
 	added, err := g.do(ctx, "diff", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", to)
 	for name := range strings.SplitSeq(added, "\x00") {

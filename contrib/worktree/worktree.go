@@ -61,10 +61,10 @@ func Dir(ctx context.Context) string {
 // job is the work of one attempt.
 type job struct {
 	*Around
-	branch string
-	tree   git
-	base   string // the commit that it began from
-	about  string // the first line of commit messages
+	branch, onto string // its own, and the one that it began from, into which it is merged
+	tree         git
+	base         string // the commit that it began from
+	about        string // the first line of commit messages
 }
 
 // Around implements [act.Around]. Work that is not merged has failed; the complaint says where it is.
@@ -118,14 +118,15 @@ func failed(a act.Attempt, err error) act.Attempt {
 func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	a.trees.Lock()
 	defer a.trees.Unlock()
-	if _, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil {
+	onto, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil {
 		return nil, fmt.Errorf("no branch is checked out in %s", a.repo)
 	}
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(c.Key())))[:12]
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
 	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
 	about = cmp.Or(about, "work of an agent")
-	j := &job{Around: a, branch: "arc/" + name, tree: git(filepath.Join(a.o.Dir, name)), about: about}
+	j := &job{Around: a, branch: "arc/" + name, onto: onto, tree: git(filepath.Join(a.o.Dir, name)), about: about}
 	if head, err := a.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil { // it goes on
 		if _, err := os.Stat(string(j.tree)); err != nil {
 			return nil, fmt.Errorf("branch %s has no worktree any more", j.branch)
@@ -208,7 +209,7 @@ func (j *job) deliver(ctx context.Context) error {
 	}
 	merged, err := j.repo.join(over, head, j.branch, j.about, head, j.branch)
 	if err == nil {
-		err = j.repo.forward(over, merged)
+		err = j.repo.forward(over, j.onto, merged)
 	}
 	if err != nil {
 		return fmt.Errorf("it is not merged: %w", err)
@@ -233,7 +234,7 @@ func (j *job) takeBack(ctx context.Context, merged string, why error) error {
 		reverted, err = j.repo.join(ctx, head, before, fmt.Sprintf("Revert %.12s: %s", merged, j.about), head)
 	}
 	if err == nil {
-		err = j.repo.forward(ctx, reverted)
+		err = j.repo.forward(ctx, j.onto, reverted)
 	}
 	if err != nil {
 		why = fmt.Errorf("%w; it could not be reverted: %w", why, err)

@@ -131,6 +131,8 @@ func TestNothingIsLost(t *testing.T) {
 			git(t, dir+"/lib", "add", ".")
 			git(t, dir+"/lib", "commit", "-qm", "lib")
 		}},
+		"another branch": {says: "main is not checked out any more",
+			main: func(repo string) { git(t, repo, "switch", "-qc", "feature") }},
 		"branch moved": {says: "arc/", outcome: failed,
 			work: func(dir string) { git(t, dir, "checkout", "-q", "--detach") }},
 	} {
