@@ -152,7 +152,10 @@ func (c *command) folder() (string, error) {
 		return filepath.Clean(dir), err
 	}
 	for dir := c.Cwd; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "arc.yaml")); err == nil {
+		if f, err := os.Stat(filepath.Join(dir, "arc.yaml")); err == nil {
+			if own, _ := f.Sys().(*syscall.Stat_t); own.Uid != 0 && int(own.Uid) != os.Getuid() {
+				return "", usage("%s: arc.yaml is another user's, and says what is started: name it by --dir", dir)
+			}
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {

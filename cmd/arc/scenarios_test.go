@@ -575,3 +575,14 @@ func TestServeSaysWhatWaits(t *testing.T) {
 	p.until("completed: it is made")
 	require.Equal(t, 1, strings.Count(p.text(), "▸"))
 }
+
+// What a folder starts is its owner's to say: a stranger's arc.yaml, here or above, is taken up by --dir alone.
+func TestStrangersFolder(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: only root can give a file away")
+	}
+	s := newShell(t, "workers:\n- {name: w, run: [./w.sh]}\n")
+	require.NoError(t, os.Chown(s.path("arc.yaml"), 65534, -1))
+	s.fails(exitUsage, "another user's", "runs")
+	s.ok("runs", "--dir", s.dir)
+}
