@@ -146,8 +146,7 @@ func Run(ctx context.Context, dir string, env []string, stdin []byte, argv ...st
 	return out.head, nil
 }
 
-// start runs a program. It returns when that has ended, and what it printed was read; what it has left behind
-// may go on and print.
+// start runs a program, and returns when that has ended; what it has left behind may go on.
 func start(ctx context.Context, dir string, env, argv []string, stdin []byte, out, errs *stream) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, Env(env), bytes.NewReader(stdin), time.Second
@@ -168,8 +167,7 @@ func Env(env []string) []string {
 	return slices.DeleteFunc(append([]string{}, env...), hooks.MatchString) // nil would be that of the process
 }
 
-var hooks = regexp.MustCompile(
-	`^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|PREFIX|\w*OBJECT_DIRECTOR\w+)=`)
+var hooks = regexp.MustCompile(`^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESPACE|\w*OBJECT_DIR\w+)=`)
 
 // exits has the exit codes that say what kind of error it is: those of sysexits.h and of the shells.
 var exits = map[int]reason.ErrorClass{
