@@ -630,3 +630,67 @@ func free(t *testing.T) int {
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port
 }
+
+// hand serves an agent by hand: f returns the result of the nth call of a method, or an error that begins
+// with "!".
+func hand(t *testing.T, f func(method string, n int) string) act.Worker {
+	calls := map[string]int{}
+	s := httptest.NewUnstartedServer(nil)
+	far := card("http://" + s.Listener.Addr().String())
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			assert.NoError(t, json.NewEncoder(w).Encode(far))
+			return
+		}
+		var q struct {
+			ID     json.RawMessage
+			Method string
+		}
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&q))
+		calls[q.Method]++
+		member, result := "result", f(q.Method, calls[q.Method])
+		if strings.HasPrefix(result, "!") {
+			member, result = "error", result[1:]
+		}
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%q:%s}`, q.ID, member, result)
+	})
+	s.Start()
+	t.Cleanup(s.Close)
+	return dial(t, s.URL)
+}
+
+// A look at a task that fails is an outage, after which the attempt follows the same task: it is not sent by
+// another one. What is rejected is not tried again either.
+func TestSentOnce(t *testing.T) {
+	for answer, want := range map[string]reason.ErrorClass{
+		`!{"code":-32603,"message":"hiccup"}`: reason.Unavailable,
+		`{"kind":"task","id":"T","contextId":"c","status":{"state":"rejected"}}`: reason.Permission,
+	} {
+		w := hand(t, func(method string, _ int) string {
+			if method == "message/send" {
+				return `{"kind":"task","id":"T","contextId":"c","status":{"state":"submitted"}}`
+			}
+			return answer
+		})
+		_, err := w.Executor.Execute(t.Context(), &act.Call{Worker: &w, Task: reason.Task{Objective: "hi"}})
+		failed, _ := errors.AsType[*reason.Error](err)
+		require.NotNil(t, failed, "%v", err)
+		require.Equal(t, want, failed.Class)
+	}
+}
+
+// All data of an answer is there, of a message as well.
+func TestAllData(t *testing.T) {
+	const parts = `"parts":[{"kind":"data","data":{"a":1}},{"kind":"data","data":{"b":2}}]`
+	for _, answer := range []string{
+		`{"kind":"message","messageId":"m","role":"agent",` + parts + `}`,
+		`{"kind":"task","id":"T","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a",` +
+			parts + `}]}`,
+	} {
+		w := hand(t, func(string, int) string { return answer })
+		r, err := w.Executor.Execute(t.Context(), &act.Call{Worker: &w, Task: reason.Task{Objective: "hi"}})
+		require.NoError(t, err)
+		require.JSONEq(t, `{"a":1}`, string(r.Output))
+		require.JSONEq(t, `{"b":2}`, r.Text)
+	}
+}

@@ -35,7 +35,9 @@ import (
 // ends before the task's id is kept, or the agent does not know that any more, it is sent again with the same
 // message id, the attempt's key. What the agent asks for is asked by the run, and the answer is sent back.
 // When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it be.
-// Outages are told as [reason.Unavailable].
+// Outages are told as [reason.Unavailable]; a task that is rejected, or wants credentials, as
+// [reason.Permission]; that one has failed says that nothing was done. One that is completed without a word is
+// a Result without one, which a gate may refuse. Data beyond the first is JSON in the Text.
 //
 // A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and
 // "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of
@@ -100,7 +102,7 @@ var background = &sdk.MessageSendConfig{Blocking: new(false)}
 // sent is what an attempt keeps of the task that it has sent.
 type sent struct {
 	Task    sdk.TaskID // "": the agent answered at once
-	Text    string
+	Result  *act.Result
 	Answers int // of the run, when it was sent
 }
 
@@ -111,7 +113,7 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		return nil, err
 	}
 	if s.Task == "" {
-		return &act.Result{Text: s.Text}, nil
+		return s.Result, nil
 	}
 	for replies := 0; ; replies++ {
 		task, err := a.wait(ctx, s.Task)
@@ -139,11 +141,12 @@ func (a *Agent) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 		case sdk.TaskStateCompleted:
 			return result(task, said), nil
 		case sdk.TaskStateInputRequired:
-		case sdk.TaskStateAuthRequired:
-			err := fmt.Errorf("%s wants credentials: %s", a.card.Name, said)
-			return nil, &reason.Error{Class: reason.Permission, Err: err}
 		default:
-			return nil, fmt.Errorf("%s says %s: %s", a.card.Name, task.Status.State, said)
+			err := fmt.Errorf("%s says %s: %s", a.card.Name, task.Status.State, said)
+			if task.Status.State == sdk.TaskStateAuthRequired || task.Status.State == sdk.TaskStateRejected {
+				err = &reason.Error{Class: reason.Permission, Err: err}
+			}
+			return nil, err
 		}
 		n := s.Answers + replies
 		if n >= len(c.Answers) {
@@ -197,8 +200,7 @@ func (a *Agent) send(ctx context.Context, c *act.Call) (sent, error) {
 	case *sdk.Task:
 		return sent{Task: r.ID, Answers: len(c.Answers)}, nil
 	case *sdk.Message:
-		text, _ := words(r.Parts)
-		return sent{Text: text}, nil
+		return sent{Result: result(&sdk.Task{Artifacts: []*sdk.Artifact{{Parts: r.Parts}}}, "")}, nil
 	}
 	return sent{}, fmt.Errorf("%s answered with %T", a.card.Name, r)
 }
@@ -238,7 +240,7 @@ func outage(err error) error {
 	for _, told := range []error{
 		nil, context.Canceled, context.DeadlineExceeded, sdk.ErrTaskNotFound, sdk.ErrInvalidParams,
 		sdk.ErrInvalidRequest, sdk.ErrMethodNotFound, sdk.ErrUnsupportedOperation,
-		sdk.ErrUnsupportedContentType, sdk.ErrInternalError,
+		sdk.ErrUnsupportedContentType,
 	} {
 		if errors.Is(err, told) {
 			return err
@@ -286,8 +288,13 @@ func result(task *sdk.Task, said string) *act.Result {
 		if text != "" {
 			texts = append(texts, text)
 		}
-		if r.Output == nil && len(data) > 0 {
-			r.Output, _ = json.Marshal(data[0]) // it was JSON
+		for _, d := range data {
+			raw, _ := json.Marshal(d) // it was JSON
+			if r.Output == nil {
+				r.Output = raw
+				continue
+			}
+			texts = append(texts, string(raw))
 		}
 		extra = append(append(extra, data...), artifact.Metadata)
 	}
