@@ -53,7 +53,8 @@ type ClientOptions struct {
 // Client is an MCP server whose tools an agent calls. It connects at the first use. A server that ends or
 // cannot be reached is an outage, a [reason.Error] of reason.Unavailable: the call is not made again by
 // itself, since nobody knows what has become of it, and the next call starts the server or connects again, at
-// most five times in five minutes. It may be used concurrently. Close it.
+// most five times in five minutes. So is an answer that cannot be read. A whole number above 2^53 is exact
+// where the answer has it in a text, as MCP asks of servers. It may be used concurrently. Close it.
 type Client struct {
 	o       ClientOptions
 	connect func() sdk.Transport
@@ -323,6 +324,9 @@ func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) 
 	res, err := request(ctx, c, func(ctx context.Context, s *session) (*sdk.CallToolResult, error) {
 		return s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: given})
 	})
+	if e, ok := errors.AsType[*reason.Error](err); ok && e.Class == reason.Invalid { // it may have been done
+		e.Class = reason.Unavailable
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -342,7 +346,7 @@ func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool
 }
 
 // result returns what a tool has answered: JSON where that is all of it, or else a text with every part that
-// has one. Whole numbers above 2^53 are exact where the answer has them in a text, as MCP asks of servers.
+// has one.
 func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	var parts []string
 	for _, c := range r.Content {

@@ -122,7 +122,8 @@ func TestAnswers(t *testing.T) {
 		_, err := c.call(t.Context(), "t", nil)
 		require.ErrorContains(t, err, want, result)
 		var class *reason.Error
-		require.False(t, errors.As(err, &class) && class.Class == reason.Unavailable, "no outage: %v", err)
+		unread := want == "hologram" || want == "mcp: " // it may have been done
+		require.Equal(t, unread, errors.As(err, &class) && class.Class == reason.Unavailable, "%v", err)
 		require.Len(t, c.starts, 1)
 		_, err = c.Tools(t.Context())
 		require.NoError(t, err, "the connection stays")
