@@ -47,7 +47,7 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 	}
 	defer s.Close()
 	var pieces []*schema.Message
-	for size := 0; size < maxText; {
+	for {
 		piece, err := s.Recv()
 		if err == io.EOF && len(pieces) > 0 {
 			whole, err := schema.ConcatMessages(pieces)
@@ -64,14 +64,10 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 		}
 		pieces = append(pieces, piece)
 		if t := text(piece); t != "" {
-			size += len(t)
 			r.OnText(t)
 		}
 	}
-	return nil, malformed(fmt.Errorf("a stream of more than %d bytes", maxText))
 }
-
-const maxText = 8 << 20 // bytes of a stream
 
 func malformed(err error) error { return &reason.Error{Class: reason.Invalid, Err: err} }
 

@@ -19,7 +19,7 @@ func NewEmbedder(name string, o *Options) *Embedder { return &Embedder{New(name,
 // Model is the name.
 func (e *Embedder) Model() string { return e.model.name }
 
-// Embed asks for a vector of each text. Errors are a *[reason.Error].
+// Embed asks for a vector of each text; nil is one that the endpoint left out. Errors are a *[reason.Error].
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	answer, err := e.model.post(ctx, "/embeddings", object{"model": e.model.name, "input": texts})
 	if err != nil {
@@ -39,12 +39,6 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	for _, d := range out.Data {
 		if d.Index >= 0 && d.Index < len(vectors) {
 			vectors[d.Index] = d.Embedding
-		}
-	}
-	for i, v := range vectors {
-		if len(v) == 0 {
-			none := fmt.Errorf("openai: embeddings: none of text %d of %d", i+1, len(texts))
-			return nil, &reason.Error{Class: reason.Invalid, Err: none}
 		}
 	}
 	return vectors, nil

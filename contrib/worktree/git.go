@@ -84,8 +84,7 @@ func (g git) forward(ctx context.Context, branch, to string) error {
 
 // GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It skips what go does.
 func GoSyntax(ctx context.Context, dir string) error {
-	var errs []error
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
 		switch {
 		case err != nil:
@@ -97,10 +96,9 @@ func GoSyntax(ctx context.Context, dir string) error {
 			return fs.SkipDir
 		case d.Type().IsRegular() && filepath.Ext(name) == ".go":
 			if _, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution); err != nil {
-				errs = append(errs, errors.New(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator))))
+				return errors.New(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)))
 			}
 		}
 		return nil
 	})
-	return errors.Join(append(errs, err)...)
 }
