@@ -34,8 +34,9 @@ import (
 //
 // As an executor it prints its output, JSON or text, on standard output. As a gate an exit code of 0 passes,
 // and the end of what it printed is the complaint otherwise. No word that it prints decides what kind of
-// error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], 77
-// [reason.Permission], 126 and 127, like a program that cannot be started, [reason.Permanent].
+// error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], as where it is
+// killed, which says nothing of what was done, 77 [reason.Permission], 126 and 127, like a program that
+// cannot be started, [reason.Permanent].
 func New(dir string, env []string, argv ...string) interface {
 	act.Executor
 	act.Gate
@@ -171,6 +172,7 @@ var hooks = regexp.MustCompile(`^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|NAMESP
 
 // exits has the exit codes that say what kind of error it is: those of sysexits.h and of the shells.
 var exits = map[int]reason.ErrorClass{
+	-1: reason.Unavailable, // it was killed
 	75: reason.Unavailable, 77: reason.Permission, 126: reason.Permanent, 127: reason.Permanent,
 }
 

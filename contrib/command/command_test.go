@@ -151,6 +151,24 @@ func TestCommandCleansPieces(t *testing.T) {
 	require.Equal(t, "so"+strings.Repeat("x", 70000), strings.Join(lines[2:], ""))
 }
 
+// A program that was killed says nothing: a gate could not tell, and an irreversible worker may have done it.
+func TestCommandThatIsKilled(t *testing.T) {
+	done := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) { return &act.Result{}, nil })
+	for _, w := range []act.Worker{
+		{Name: "w", Executor: done, Gates: []act.Gate{shell(`kill -KILL $$`)}},
+		{Name: "w", Executor: shell(`kill -KILL $$`), Irreversible: true},
+	} {
+		r := runner(t, nil, w)
+		j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil)
+		a := r.Run(act.WithJournal(t.Context(), j, nil), order(r, `{}`))
+		require.Equal(t, rank.Away, a.Outcome, a.Complaint)
+		if w.Irreversible {
+			a = r.Run(act.WithJournal(t.Context(), j, nil), order(r, `{}`))
+			require.ErrorAs(t, a.Err, new(*act.PendingError), "a person is asked")
+		}
+	}
+}
+
 func zombie(pid int) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && strings.Contains(string(raw), ") Z ")
