@@ -144,6 +144,12 @@ func (w *Workspace) Files() []tools.Tool {
 					return "", fmt.Errorf("%s is a link: write to where it leads", p)
 				}
 			}
+			// A write must not lose what a model has not seen: tools.New shows 16 KiB, without tokens.
+			old, _ := r.ReadFile(in.Path)
+			token := strings.Contains(in.Text, "[redacted:") && !bytes.Contains(old, []byte("[redacted:"))
+			if token || len(old) > 16<<10 || !utf8.Valid(old) || len(old) > 0 && in.Text == "" {
+				return "", fmt.Errorf("%s has what you were not shown, or there is no text: a program can edit it", in.Path)
+			}
 			err := r.MkdirAll(filepath.Dir(in.Path), 0o777)
 			if err == nil {
 				err = r.WriteFile(in.Path, []byte(in.Text), 0o666)
@@ -188,23 +194,19 @@ func CodingAgent(agent act.Executor) act.Executor {
 			return r, err
 		}
 		var answer struct {
-			Type    string   `json:"type"`
-			Result  string   `json:"result"`
-			IsError bool     `json:"is_error"`
-			Cost    *float64 `json:"total_cost_usd"`
-			Usage   struct {
-				Input  int `json:"input_tokens"`
-				Cached int `json:"cache_read_input_tokens"`
-				New    int `json:"cache_creation_input_tokens"`
-				Output int `json:"output_tokens"`
-			} `json:"usage"`
+			Type    string         `json:"type"`
+			Result  string         `json:"result"`
+			IsError bool           `json:"is_error"`
+			Cost    *float64       `json:"total_cost_usd"`
+			Usage   map[string]any `json:"usage"`
 		}
 		if json.Unmarshal(r.Output, &answer) != nil || answer.Type != "result" {
 			return r, nil
 		}
-		u := answer.Usage
-		r.Usage = &reason.Usage{Calls: 1, Input: u.Input + u.Cached + u.New, Output: u.Output, Cached: u.Cached}
-		r.Usage.CostUSD = answer.Cost
+		tokens := func(of string) int { n, _ := answer.Usage[of].(float64); return int(n) }
+		u := reason.Usage{Calls: 1, Output: tokens("output_tokens"), Cached: tokens("cache_read_input_tokens")}
+		u.Input = tokens("input_tokens") + u.Cached + tokens("cache_creation_input_tokens")
+		r.Usage, u.CostUSD = &u, answer.Cost
 		r.Text = answer.Result
 		if r.Output, err = json.Marshal(answer.Result); err == nil && answer.IsError {
 			err = &reason.Error{Usage: r.Usage, Err: errors.New(answer.Result)}

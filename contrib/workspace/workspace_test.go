@@ -146,3 +146,37 @@ func TestCanceled(t *testing.T) {
 	require.Zero(t, n)
 	require.ErrorIs(t, err, io.EOF)
 }
+
+// A model replaces only what it can have read whole.
+func TestWritesLoseNothing(t *testing.T) {
+	w, dir := folder(t)
+	write(t, "config", dir, ".git", "config")
+	write(t, strings.Repeat("x", 16<<10+1), dir, "long.txt")
+	write(t, "caf\xe9", dir, "latin1.txt")
+	write(t, "TOKEN=ghp_x", dir, "env")
+	write(t, "one", dir, "short.txt")
+	require.NoError(t, os.Symlink(".git", filepath.Join(dir, "link")))
+	require.NoError(t, os.Symlink(".git/hooks", filepath.Join(dir, "hooks")))
+	require.NoError(t, os.Symlink("short.txt", filepath.Join(dir, "file")))
+	put := w.Files()[2]
+	for _, in := range []string{
+		`{"path":"long.txt","text":"xx… (cut: 16385 bytes in all)"}`, `{"path":"latin1.txt","text":"caf"}`,
+		`{"path":"env","text":"TOKEN=[redacted:github-token]"}`, `{"path":"short.txt"}`,
+		`{"path":"link/config","text":"x"}`, `{"path":"hooks/pre-commit","text":"x"}`,
+		`{"path":"./file","text":"x"}`, `{"path":".","text":"x"}`,
+	} {
+		_, err := put.Call(t.Context(), json.RawMessage(in))
+		require.Error(t, err, in)
+	}
+	require.NoDirExists(t, filepath.Join(dir, ".git", "hooks"))
+	for name, want := range map[string]string{"env": "TOKEN=ghp_x", "short.txt": "one", ".git/config": "config"} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(raw), name)
+	}
+	_, err := put.Call(t.Context(), json.RawMessage(`{"path":"short.txt","text":"two"}`))
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(dir, "short.txt"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o755), info.Mode(), "its mode stays")
+}
