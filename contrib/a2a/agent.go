@@ -36,8 +36,7 @@ import (
 // message id, the attempt's key. What the agent asks for is asked by the run, and the answer is sent back.
 // When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it be.
 // Outages are told as [reason.Unavailable]; a task that is rejected, or wants credentials, as
-// [reason.Permission]; that one has failed says that nothing was done. One that is completed without a word is
-// a Result without one, which a gate may refuse. Data beyond the first is JSON in the Text.
+// [reason.Permission]; that one has failed says that nothing was done. Data beyond the first is in the Text.
 //
 // A remote agent may say more in the data or the metadata of an artifact: "usage" (with "input_tokens" and
 // "output_tokens"), "costUsd", "confidence", "confidenceExplanation", and "worldstate-delta-v1", a list of

@@ -53,8 +53,7 @@ type ClientOptions struct {
 // Client is an MCP server whose tools an agent calls. It connects at the first use. A server that ends or
 // cannot be reached is an outage, a [reason.Error] of reason.Unavailable: the call is not made again by
 // itself, since nobody knows what has become of it, and the next call starts the server or connects again, at
-// most five times in five minutes. So is an answer that cannot be read. A whole number above 2^53 is exact
-// where the answer has it in a text, as MCP asks of servers. It may be used concurrently. Close it.
+// most five times in five minutes. So is an answer that cannot be read. It may be used concurrently. Close it.
 type Client struct {
 	o       ClientOptions
 	connect func() sdk.Transport
