@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -312,7 +313,8 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json.RawMessage, why, err error) {
 	t := a.tools[c.Name]
 	if t == nil {
-		return nil, fmt.Errorf("there is no tool %q", c.Name), nil
+		names := strings.Join(slices.Sorted(maps.Keys(a.tools)), ", ")
+		return nil, fmt.Errorf("there is no tool %q; there are: %s", c.Name, names), nil
 	}
 	if err := t.input.Check(c.Inputs); err != nil {
 		return nil, fmt.Errorf("inputs: %w", err), nil
@@ -352,6 +354,8 @@ func (a *attempt) final(answer *reason.Response) (json.RawMessage, error) {
 	switch {
 	case answer.Stop == reason.StopLength:
 		return nil, errors.New("it was cut off at the greatest length")
+	case answer.Stop == reason.StopTools:
+		return nil, errors.New("it says that it calls tools, and has no call")
 	case strings.TrimSpace(answer.Text) == "":
 		return nil, errors.New("it is empty")
 	case a.answer == nil:

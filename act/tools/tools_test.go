@@ -384,6 +384,13 @@ func TestFinalAnswer(t *testing.T) {
 	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
 	require.Contains(t, a.Complaint, "I will not.")
 	require.Zero(t, paid, "what a torn answer calls is not called")
+	lost := says("I refund it now.")
+	lost.Stop = reason.StopTools
+	m = script(lost, calls("functions.refund", `{"order":"7"}`), says("hello"))
+	a = try(t, store.NewMem(), tools.New(m, nil, refund), nil)
+	require.Equal(t, "hello", a.Text, "a call that was lost on its way is no answer")
+	require.Contains(t, m.asked[2].Messages[4].Text, "there are: refund")
+	require.Zero(t, paid, "no name is guessed")
 
 }
 
