@@ -663,7 +663,7 @@ func hand(t *testing.T, f func(method string, n int) string) act.Worker {
 // another one. What is rejected is not tried again either.
 func TestSentOnce(t *testing.T) {
 	for answer, want := range map[string]reason.ErrorClass{
-		`!{"code":-32603,"message":"hiccup"}`: reason.Unavailable,
+		`!{"code":-32603,"message":"hiccup"}`:                                    reason.Unavailable,
 		`{"kind":"task","id":"T","contextId":"c","status":{"state":"rejected"}}`: reason.Permission,
 	} {
 		w := hand(t, func(method string, _ int) string {
