@@ -144,8 +144,7 @@ func (w *Workspace) Files() []tools.Tool {
 					return "", fmt.Errorf("%s is a link: write to where it leads", p)
 				}
 			}
-			// A write must not lose what a model has not seen: tools.New shows 16 KiB, without tokens.
-			old, _ := r.ReadFile(in.Path)
+			old, _ := r.ReadFile(in.Path) // of which a model has seen 16 KiB, without tokens: see tools.New
 			token := strings.Contains(in.Text, "[redacted:") && !bytes.Contains(old, []byte("[redacted:"))
 			if token || len(old) > 16<<10 || !utf8.Valid(old) || len(old) > 0 && in.Text == "" {
 				return "", fmt.Errorf("%s has what you were not shown, or there is no text: a program can edit it", in.Path)
