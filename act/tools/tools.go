@@ -313,8 +313,7 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json.RawMessage, why, err error) {
 	t := a.tools[c.Name]
 	if t == nil {
-		names := strings.Join(slices.Sorted(maps.Keys(a.tools)), ", ")
-		return nil, fmt.Errorf("there is no tool %q; there are: %s", c.Name, names), nil
+		return nil, fmt.Errorf("there is no tool %q; there are %q", c.Name, slices.Sorted(maps.Keys(a.tools))), nil
 	}
 	if err := t.input.Check(c.Inputs); err != nil {
 		return nil, fmt.Errorf("inputs: %w", err), nil
@@ -354,10 +353,8 @@ func (a *attempt) final(answer *reason.Response) (json.RawMessage, error) {
 	switch {
 	case answer.Stop == reason.StopLength:
 		return nil, errors.New("it was cut off at the greatest length")
-	case answer.Stop == reason.StopTools:
-		return nil, errors.New("it says that it calls tools, and has no call")
-	case strings.TrimSpace(answer.Text) == "":
-		return nil, errors.New("it is empty")
+	case answer.Stop == reason.StopTools, strings.TrimSpace(answer.Text) == "":
+		return nil, errors.New("it is empty, or has lost its calls")
 	case a.answer == nil:
 		return schema.Marshal(answer.Text)
 	}

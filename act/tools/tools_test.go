@@ -389,7 +389,7 @@ func TestFinalAnswer(t *testing.T) {
 	m = script(lost, calls("functions.refund", `{"order":"7"}`), says("hello"))
 	a = try(t, store.NewMem(), tools.New(m, nil, refund), nil)
 	require.Equal(t, "hello", a.Text, "a call that was lost on its way is no answer")
-	require.Contains(t, m.asked[2].Messages[4].Text, "there are: refund")
+	require.Contains(t, m.asked[2].Messages[4].Text, `there are ["refund"]`)
 	require.Zero(t, paid, "no name is guessed")
 
 }
