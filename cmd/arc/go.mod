@@ -20,6 +20,7 @@ require (
 
 require (
 	filippo.io/age v1.3.2 // indirect
+	github.com/google/renameio/v2 v2.0.2 // indirect
 	golang.org/x/term v0.48.0 // indirect
 )
 

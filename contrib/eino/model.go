@@ -47,7 +47,7 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 	}
 	defer s.Close()
 	var pieces []*schema.Message
-	for {
+	for size := 0; size < 8<<20; { // more than that is no answer, and may never end
 		piece, err := s.Recv()
 		if err == io.EOF && len(pieces) > 0 {
 			whole, err := schema.ConcatMessages(pieces)
@@ -64,9 +64,11 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 		}
 		pieces = append(pieces, piece)
 		if t := text(piece); t != "" {
+			size += len(t)
 			r.OnText(t)
 		}
 	}
+	return nil, malformed(errors.New("a stream of more than 8 MiB"))
 }
 
 func malformed(err error) error { return &reason.Error{Class: reason.Invalid, Err: err} }

@@ -218,3 +218,24 @@ func TestTool(t *testing.T) {
 	_, err = tool.Call(t.Context(), json.RawMessage(`{"amount":-5}`))
 	require.ErrorContains(t, err, "no")
 }
+
+// endless is a chat model whose stream never ends.
+type endless struct{ chat }
+
+func (endless) Stream(
+	context.Context, []*schema.Message, ...model.Option,
+) (*schema.StreamReader[*schema.Message], error) {
+	r, w := schema.Pipe[*schema.Message](0)
+	piece := schema.AssistantMessage(strings.Repeat("x", 1<<20), nil)
+	go func() {
+		for !w.Send(piece, nil) { // until the reader closes
+		}
+	}()
+	return r, nil
+}
+
+func TestEndlessStream(t *testing.T) {
+	r := &reason.Request{OnText: func(string) {}}
+	_, err := arceino.Model(endless{}).Generate(t.Context(), r)
+	require.ErrorContains(t, err, "more than 8 MiB")
+}

@@ -10,6 +10,7 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/contrib/command"
@@ -91,13 +94,9 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 		n.noted = nil
 		return nil
 	}
-	if err = os.MkdirAll(filepath.Dir(n.path), 0o755); err == nil {
-		var f *os.File // in place: a link, its owner and its mode stay
-		if f, err = os.OpenFile(n.path, os.O_WRONLY|os.O_CREATE, 0o644); err == nil {
-			_, err = f.WriteString(written)
-			err = errors.Join(err, f.Close())
-		}
-	}
+	at, _ := filepath.EvalSymlinks(n.path) // a link stays; "": nothing is there
+	err = cmp.Or(os.MkdirAll(filepath.Dir(n.path), 0o755),
+		maybe.WriteFile(cmp.Or(at, n.path), []byte(written), 0o644))
 	if err != nil {
 		return err
 	}

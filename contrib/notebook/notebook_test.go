@@ -71,13 +71,14 @@ func TestWrite(t *testing.T) {
 	require.True(t, strings.HasPrefix(read(), "## Learned\n\n"+line), read())
 
 	own := filepath.Join(filepath.Dir(file), "own.md") // where a person keeps it, for themselves
-	write(t, own, "# Own\n", time.Hour)
+	write(t, own, "# Own\n"+strings.Repeat("\n", 500), time.Hour) // it gets shorter
 	require.NoError(t, errors.Join(os.Chmod(own, 0o600), os.Remove(file), os.Symlink(own, file)))
 	run()
 	require.NoError(t, n.Write(t.Context(), a, 0))
 	data, err := os.ReadFile(own)
 	require.NoError(t, err)
 	require.Contains(t, string(data), line)
+	require.False(t, strings.HasSuffix(string(data), "\n\n"), "nothing of the former text is left behind the new one")
 	info, err := os.Stat(own)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode())
