@@ -43,9 +43,14 @@ func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d 
 	if err != nil {
 		return nil, err
 	}
-	on := strings.TrimSuffix(d.At.Format("of Monday, 2006-01-02"), "of Monday, 0001-01-01") // that is not known
-	i := 0
-	facts := each(known, func(h memory.Hit) string { i++; return fmt.Sprintf("%d. %s", i, fence.Line(h.Record.Content)) })
+	on := "" // a day that is not known
+	if !d.At.IsZero() {
+		on = d.At.Format("of Monday, 2006-01-02")
+	}
+	var facts []string
+	for i, h := range known {
+		facts = append(facts, fmt.Sprintf("%d. %s", i+1, fence.Line(h.Record.Content)))
+	}
 	prompt := "Known facts:\n" + strings.Join(facts, "\n") + "\n\n" +
 		fence.Block("conversation", fence.Mark(text), on, text)
 	type noted struct {

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/rank"
@@ -184,15 +182,8 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// shapes are tools as they came and as they are sent: a request mostly has those of the one before.
-var shapes, _ = lru.New[string, Tool](256) // the error is of a size below 1
-
 // shaped is a tool as providers take it: its schema is of an object, with properties, and the rest in words.
 func shaped(t Tool) Tool {
-	came := t.Name + "\x00" + t.Description + "\x00" + string(t.Input)
-	if sent, ok := shapes.Get(came); ok {
-		return sent
-	}
 	var given map[string]json.RawMessage
 	_ = json.Unmarshal(t.Input, &given) // none, and true, take any object
 	out := map[string]json.RawMessage{"properties": json.RawMessage("{}")}
@@ -206,7 +197,6 @@ func shaped(t Tool) Tool {
 	}
 	out["type"] = json.RawMessage(`"object"`)
 	t.Input, _ = schema.Marshal(out) // its members were JSON
-	shapes.Add(came, t)
 	return t
 }
 

@@ -122,7 +122,10 @@ func newPrompt(b *Brief) *prompt {
 func (p *prompt) memory(h memory.Hit) string {
 	label := fmt.Sprintf("m%d", len(p.labels)+1)
 	p.labels[label] = h.Record.ID
-	s := strings.TrimSuffix(fmt.Sprintf("[%s] %s, by %q", label, h.Record.Kind, h.Record.Actor), `, by ""`)
+	s := fmt.Sprintf("[%s] %s", label, h.Record.Kind)
+	if h.Record.Actor != "" {
+		s += fmt.Sprintf(", by %q", h.Record.Actor)
+	}
 	if !h.Record.At.IsZero() {
 		s += h.Record.At.Format(", 2006-01-02")
 	}
