@@ -70,7 +70,7 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, n.Write(t.Context(), a, time.Minute), "what could not be written is written later")
 	require.True(t, strings.HasPrefix(read(), "## Learned\n\n"+line), read())
 
-	own := filepath.Join(filepath.Dir(file), "own.md") // where a person keeps it, for themselves
+	own := filepath.Join(filepath.Dir(file), "own.md")            // where a person keeps it, for themselves
 	write(t, own, "# Own\n"+strings.Repeat("\n", 500), time.Hour) // it gets shorter
 	require.NoError(t, errors.Join(os.Chmod(own, 0o600), os.Remove(file), os.Symlink(own, file)))
 	run()
