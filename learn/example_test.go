@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -83,23 +85,77 @@ func check(err error) {
 	}
 }
 
-// The layer around a loop, as README.md has it. It is compiled and not run.
-func ExampleLayer_around() {
-	var (
-		ctx         = context.Background()
-		order, text string
-		inputs      json.RawMessage
-		loop        func(prompt string) ([]reason.PlanCall, string)
-		check       func(answer string) (complaint string)
-	)
-	layer, err := learn.Open(ctx, "memory.arc", nil)
-	// for each request:
-	advice, err := layer.Before(ctx, learn.Case{Text: "Refund order " + order + ".", Inputs: inputs})
-	calls, answer := loop(advice.Prompt() + text) // yours: memories, warnings and plans stand before what it is asked
-	outcome := learn.Outcome{Verdict: learn.Delivered, Plan: &reason.Plan{Calls: calls}, Answer: answer}
-	if complaint := check(answer); complaint != "" {
-		outcome.Verdict, outcome.Complaint = learn.Failed, complaint
+// loop is yours. ask has the model call tools until it answers.
+type loop struct {
+	tool  func(reason.PlanCall) (result []byte)
+	ask   func(prompt string) (answer string, made []reason.PlanCall)
+	check func(answer string) (complaint string) // the gate
+}
+
+func (l loop) answer(ctx context.Context, layer *learn.Layer, order string) (string, error) {
+	inputs, _ := json.Marshal(map[string]string{"order": order})
+	c := learn.Case{Situation: "where is it", Text: "Where is order " + order + "?", Inputs: inputs}
+	advice, err := layer.Before(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	prompt := advice.Prompt() + c.Text // what is known
+	var made []reason.PlanCall
+	if advice.Fires != nil {
+		for _, call := range advice.Fires.Calls {
+			result, before := l.tool(call), call.ResultDigest
+			prompt += "\n" + call.Name + " returned " + string(result)
+			call.ResultDigest = tools.Digest(result, inputs)
+			if made = append(made, call); call.ResultDigest != before {
+				break // a new result: the model goes on
+			}
+		}
+	}
+	answer, more := l.ask(prompt)
+	outcome := learn.Outcome{Verdict: learn.Delivered, Answer: answer}
+	outcome.Plan = &reason.Plan{Calls: append(made, more...)}
+	if outcome.Complaint = l.check(answer); outcome.Complaint != "" {
+		outcome.Verdict = learn.Failed
 	}
 	_, err = layer.After(ctx, advice, outcome)
-	fmt.Println(err)
+	return answer, err
+}
+
+// The layer around a loop that a host keeps, as README.md has it.
+func ExampleLayer_around() {
+	ctx := context.Background()
+	layer, err := learn.New(ctx, store.NewMem(), nil)
+	check(err)
+	defer layer.Close()
+	asked := 0
+	l := loop{
+		tool: func(c reason.PlanCall) []byte { return []byte(`{"shipped":"Monday"}`) },
+		ask: func(prompt string) (answer string, made []reason.PlanCall) {
+			asked++ // for the answer
+			if !strings.Contains(prompt, "lookup returned") {
+				asked++ // and before it for the call
+				order := strings.TrimSuffix(prompt[strings.LastIndex(prompt, " ")+1:], "?")
+				c := reason.PlanCall{Name: "lookup", Inputs: json.RawMessage(`{"order":"` + order + `"}`)}
+				c.ResultDigest = tools.Digest([]byte(`{"shipped":"Monday"}`))
+				made = append(made, c)
+			}
+			return "It was shipped on Monday.", made
+		},
+		check: func(answer string) string {
+			if !strings.Contains(answer, "shipped") {
+				return "the answer does not say where the order is"
+			}
+			return ""
+		},
+	}
+	for _, order := range []string{"A-1041", "A-1077", "A-2207", "A-7"} {
+		asked = 0
+		answer, err := l.answer(ctx, layer, order)
+		fmt.Println(order, answer, "asked:", asked, err)
+	}
+	// Output:
+	// A-1041 It was shipped on Monday. asked: 2 <nil>
+	// A-1077 It was shipped on Monday. asked: 2 <nil>
+	// A-2207 It was shipped on Monday. asked: 1 <nil>
+	// A-7 It was shipped on Monday. asked: 2 <nil>
 }

@@ -20,10 +20,6 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-type order struct {
-	ID string `json:"id"`
-}
-
 func main() {
 	url := flag.String("url", "", "of an OpenAI-compatible API")
 	model := flag.String("model", "gpt-5-mini", "its model")
@@ -31,6 +27,10 @@ func main() {
 	if err := run(context.Background(), *url, *model, flag.Arg(0)); err != nil {
 		log.Fatal(err)
 	}
+}
+
+type order struct {
+	ID string `json:"id"`
 }
 
 func run(ctx context.Context, url, model, text string) error {
@@ -41,12 +41,10 @@ func run(ctx context.Context, url, model, text string) error {
 		return "paid back order " + o.ID, nil
 	})
 	refund.Irreversible, refund.Mode = true, act.Gated // a person is asked first; never done twice unasked
-	llm := openai.New(model, &openai.Options{URL: url})
 	support := act.Worker{
 		Name:     "support",
-		Executor: tools.New(llm, nil, lookup, refund),
-		// Put your check here: what it refuses is not delivered, and the next run is warned of it.
-		Gates: []act.Gate{act.NoGate},
+		Executor: tools.New(openai.New(model, &openai.Options{URL: url}), nil, lookup, refund),
+		Gates:    []act.Gate{act.NoGate}, // put your check here
 	}
 	in := bufio.NewReader(os.Stdin)
 	person := func(_ context.Context, a act.Approval) (act.Ruling, error) {
@@ -54,7 +52,7 @@ func run(ctx context.Context, url, model, text string) error {
 		line, err := in.ReadString('\n')
 		allow, ok := act.ParseRuling(line)
 		if !ok {
-			return act.Ruling{}, err // neither a yes nor a no: the run waits for View.Decide
+			return act.Ruling{}, err // neither: the run waits for View.Decide
 		}
 		return act.Ruling{Allow: allow, By: "you"}, nil
 	}
@@ -65,8 +63,8 @@ func run(ctx context.Context, url, model, text string) error {
 			fmt.Printf("\n[%s] %s ", e.Kind, cmp.Or(e.Name, e.Text))
 		}
 	}
-	host := arc.Host{Workers: []act.Worker{support}, Approver: person}
-	agent, err := arc.Open(ctx, "hello.arc", host, &arc.Options{OnEvent: tell})
+	agent, err := arc.Open(ctx, "hello.arc",
+		arc.Host{Workers: []act.Worker{support}, Approver: person}, &arc.Options{OnEvent: tell})
 	if err != nil {
 		return err
 	}
