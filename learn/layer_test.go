@@ -1556,3 +1556,21 @@ func TestNoInputs(t *testing.T) {
 		require.Equal(t, i+1, k.Suggestions[0].Delivered)
 	}
 }
+
+// A host that writes the calls that fired anew, in its own spelling, has carried them out as they were: what is refused
+// then stops the plan.
+func TestFiredInAnotherSpelling(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	of := func(order string) (learn.Case, *reason.Plan) {
+		c, _ := refund("acme", order)
+		return c, plan("refund", `{"amount":20.0,"id":"`+order+`","to":"a&b"}`)
+	}
+	b.deliver(of("SO-101"))
+	b.deliver(of("SO-102"))
+	c, _ := of("SO-103")
+	a := b.before(c)
+	require.NotNil(t, a.Fires, a.Why)
+	done := plan("refund", `{ "to": "a\u0026b", "id": "SO-103", "amount": 2e1 }`)
+	require.Zero(t, b.after(a, learn.Outcome{Verdict: learn.Failed, Plan: done}))
+	require.Nil(t, b.before(c).Fires)
+}
