@@ -253,12 +253,6 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 		return err
 	}
 	for _, p := range found.Plans {
-		if p.Edit != nil {
-			written := reason.Plan{Calls: slices.Clone(p.Edit)}
-			a.suggest(reason.Suggestion{Plan: written, Parameters: parameters(p.Edit, nil)}, "a person has written it")
-		}
-	}
-	for _, p := range found.Plans {
 		why := a.try(p, s, found.Plans)
 		if why == "" {
 			return nil // and nothing is suggested

@@ -1523,6 +1523,9 @@ func TestEditedPlanStaysEdited(t *testing.T) {
 		}
 		_, err = b.Edit(t.Context(), "acme", k.Suggestions[0].ID, written, false)
 		require.NoError(t, err)
+		k, err = b.Known(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Equal(t, written, k.Suggestions[0].Calls)
 		for i := range 8 {
 			habit(2 + i)
 			c, _ := refund("acme", fmt.Sprint("SO-1", 150+i))

@@ -309,8 +309,8 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*reco
 		})
 	}
 	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) }
-	rank := func(p *plan) float64 { // those that delivered the very case come first
-		if slices.ContainsFunc(p.Deliveries, very) {
+	rank := func(p *plan) float64 { // those that delivered the very case, or that a person has written, come first
+		if p.Edit != nil || slices.ContainsFunc(p.Deliveries, very) {
 			return 1 + p.worth()
 		}
 		return p.worth()
@@ -330,7 +330,8 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	all.Plans = nil
 	for _, p := range slices.Concat(own.Plans, up.Plans) {
 		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
-			all.ensure(p.ID).Edit = p.Edit
+			m := all.ensure(p.ID)
+			m.Edit, m.why = p.Edit, "a person has written it"
 		}
 	}
 	for _, r := range from {
@@ -484,7 +485,11 @@ func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
 // Without a delivery that counts it has no calls.
 func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	of := p.Deliveries
-	if len(of) == 0 {
+	switch {
+	case p.Edit != nil: // as it is written, whatever delivered it
+		s.Calls, s.Parameters, s.Delivered = slices.Clone(p.Edit), parameters(p.Edit, nil), p.Delivered
+		return s
+	case len(of) == 0:
 		return s
 	}
 	last := of[len(of)-1]
@@ -544,7 +549,8 @@ func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
 // scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
 // words of its cases; it differs by why it does not fire for the last of them, and by nothing if it does,
-// whatever Rules are new: Before looks at those. One whose deliveries do not count any more has no calls.
+// whatever Rules are new: Before looks at those. One that a person has changed is as written; another whose
+// deliveries do not count any more has no calls.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
 	scope = cmp.Or(scope, "_")
 	anyone, none := &Case{Scope: scope, Lessons: scope}, &shape{}
