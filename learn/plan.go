@@ -685,8 +685,6 @@ func newMatch(of []*delivery, now *shape) *match {
 	return m
 }
 
-var days = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
-
 // agree returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
 // plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
 func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall) ([]reason.PlanCall, string) {
@@ -869,7 +867,11 @@ func (v *value) formed(former []any) string {
 	return ""
 }
 
-var digits, number = regexp.MustCompile(`\pN+`), regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
+var (
+	letters, digits = regexp.MustCompile(`[\pL\pM]+`), regexp.MustCompile(`\pN+`)
+	number          = regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
+	days            = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
+)
 
 // near accepts a number between the former ones, or up to so many times beyond the largest or the smallest.
 func near(now any, former []any, times float64) bool {
@@ -888,15 +890,14 @@ func near(now any, former []any, times float64) bool {
 // place where all are built alike, and is hardly longer than any before: a list or another target would be.
 func (v *value) built(s string, former []any) bool {
 	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
-	alike := kinds(x) == kinds(now) && kinds(y) == kinds(now)
+	alike := kinds(word(v.was[0])) == kinds(s) && kinds(word(v.was[1])) == kinds(s)
 	for i, r := range now {
 		often := func(in []string) int { // it is there
 			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
-		kind := class(first(r))
-		strange := kind == sign && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
+		strange := isSign(first(r)) && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
 		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
-		if strange || kind == digit && alike && !sized() {
+		if strange || alike && digits.MatchString(r) && !sized() {
 			return false
 		}
 	}
@@ -909,17 +910,11 @@ func (v *value) built(s string, former []any) bool {
 }
 
 // kinds is how a string is built: its signs, and where it has letters and digits.
-func kinds(runs []string) string {
-	var b strings.Builder
-	for _, r := range runs {
-		b.WriteString([]string{r, "a", "9"}[class(first(r))] + "\x00")
-	}
-	return b.String()
-}
+func kinds(s string) string { return digits.ReplaceAllString(letters.ReplaceAllString(s, "a"), "9") }
 
 // common counts the runs with which both begin. Digits are alike.
 func common(a, b []string) (n int) {
-	for n < min(len(a), len(b)) && (a[n] == b[n] || class(first(a[n])) == digit && class(first(b[n])) == digit) {
+	for n < min(len(a), len(b)) && (a[n] == b[n] || digits.MatchString(a[n]) && digits.MatchString(b[n])) {
 		n++
 	}
 	return n
@@ -937,7 +932,7 @@ func relation(v, w any) string {
 		return fmt.Sprint(f < g)
 	case holds(x, y) || holds(y, x):
 		return "inside"
-	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsNumber) && kinds(runs(x)) == kinds(runs(y)):
+	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsNumber) && kinds(x) == kinds(y):
 		return fmt.Sprint(x < y)
 	}
 	return "other"
@@ -1009,7 +1004,7 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 	for _, p := range split(fold(s), in) {
 		s = p.text
 		for _, w := range strings.FieldsFunc(s, isGap) {
-			w = strings.TrimFunc(w, func(r rune) bool { return class(r) == sign })
+			w = strings.TrimFunc(w, isSign)
 			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
 				v := any(w)
 				if number.MatchString(w) { // not "20.000", which may be many
@@ -1039,7 +1034,7 @@ func fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	for _, stop := range []string{".", "。", "।"} {
 		t, ends := strings.CutSuffix(s, stop)
-		if ends && (class(last(t)) != sign || last(t) == '}') {
+		if ends && (!isSign(last(t)) || last(t) == '}') {
 			s = t
 		}
 	}
@@ -1053,10 +1048,8 @@ var plainWord = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
 
 // stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
 func stands(s string, i int, w string) bool {
-	if w == "" || !strings.HasPrefix(s[i:], w) {
-		return false
-	}
-	return !joined(last(s[:i]), first(w)) && !joined(last(w), first(s[i+len(w):]))
+	return w != "" && strings.HasPrefix(s[i:], w) &&
+		!joined(last(s[:i]), first(w)) && !joined(last(w), first(s[i+len(w):]))
 }
 
 // holds reports whether w stands somewhere in s as a whole token.
@@ -1076,40 +1069,18 @@ func holds(s, w string) bool {
 // joined reports whether two runes side by side are of one word or number. Scripts without spaces have no
 // ends of words to see.
 func joined(r, s rune) bool {
-	return class(r) != sign && class(s) != sign &&
+	return !isSign(r) && !isSign(s) &&
 		!unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
 }
 
-// The classes of runes.
-const (
-	sign = iota
-	letter
-	digit
-)
-
-func class(r rune) int {
-	switch {
-	case unicode.IsNumber(r):
-		return digit
-	case unicode.IsLetter(r), unicode.IsMark(r):
-		return letter
-	}
-	return sign
-}
+// isSign reports whether a rune is of no word and no number.
+func isSign(r rune) bool { return !unicode.IsNumber(r) && !unicode.IsLetter(r) && !unicode.IsMark(r) }
 
 // runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
 // end is another than one inside.
-func runs(s string) (out []string) {
-	s = "\x02" + s + "\x03"
-	at, was := 0, sign
-	for i, r := range s {
-		if k := class(r); k != was {
-			out = append(out, s[at:i])
-			at, was = i, k
-		}
-	}
-	return append(out, s[at:])
-}
+func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
+
+var run = regexp.MustCompile(`[\pL\pM]+|\pN+|[^\pL\pM\pN]+`)
 
 // leaves are the values of a JSON document in the order of their paths.
 func leaves(v any) (out []leaf) {
