@@ -160,12 +160,9 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}
-	book, err := rank.Open(ctx, g, m.Now, opts.Seed, nil)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("learn: %w", err), bank.Close())
-	}
+	book, no := rank.Open(ctx, g, m.Now, opts.Seed, nil)
 	l, err := With(g, bank, book, &opts)
-	if err != nil {
+	if err = cmp.Or(no, err); err != nil {
 		return nil, errors.Join(err, bank.Close())
 	}
 	l.clean, l.close = m.Sanitizer.KeepPlaceholders(), bank.Close // what was cleaned is the same case

@@ -275,7 +275,8 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*
 	if err != nil {
 		return nil, up, err
 	}
-	for i, scope := range append([]memory.Scope{c.Scope}, up.Scopes...) {
+	others := slices.DeleteFunc(slices.Clone(up.Scopes), func(o memory.Scope) bool { return o == c.Scope })
+	for _, scope := range append([]memory.Scope{c.Scope}, others...) {
 		r := up
 		if scope != c.Lessons {
 			r, err = l.load(ctx, st, scope.Key(kind, id))
@@ -283,9 +284,7 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*
 		if err != nil {
 			return nil, up, err
 		}
-		if i == 0 || scope != c.Scope { // its own has come first
-			from = append(from, r)
-		}
+		from = append(from, r)
 	}
 	return from, up, nil
 }
@@ -1127,13 +1126,11 @@ func typeOf(v any) string {
 
 // word is a string or number as it stands in a text, or "".
 func word(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case json.Number:
-		return v.String()
+	if n, is := v.(json.Number); is {
+		return n.String()
 	}
-	return ""
+	s, _ := v.(string)
+	return s
 }
 
 // said are the words of values.
