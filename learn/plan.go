@@ -1,11 +1,9 @@
 package learn
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -484,11 +482,10 @@ func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
 // Without a delivery that counts it has no calls.
 func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	of := p.Deliveries
-	switch {
-	case p.Edit != nil: // as it is written, whatever delivered it
+	if p.Edit != nil { // as it is written, whatever delivered it
 		s.Calls, s.Parameters, s.Delivered = slices.Clone(p.Edit), parameters(p.Edit, nil), p.Delivered
-		return s
-	case len(of) == 0:
+	}
+	if p.Edit != nil || len(of) == 0 {
 		return s
 	}
 	last := of[len(of)-1]
@@ -803,13 +800,15 @@ func (m *match) wrong(all []*delivery) string {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
 	}
-	for i, v := range m.values { // last, since of many values there are very many pairs
-		for _, w := range m.values[:i] {
-			if v.constant() && w.constant() {
+	// Last, and each value is read once for it, since of many values there are very many pairs.
+	read := each(m.values, func(v *value) []operand { return each([]any{v.was[0], v.was[1], v.now}, operandOf) })
+	for i, x := range read {
+		for j, y := range read[:i] {
+			if m.values[i].constant() && m.values[j].constant() {
 				continue // they are what they were
 			}
-			if r := relation(v.was[0], w.was[0]); r == relation(v.was[1], w.was[1]) && r != relation(v.now, w.now) {
-				return fmt.Sprintf("%s and %s were otherwise related", w.path, v.path)
+			if r := relation(x[0], y[0]); r == relation(x[1], y[1]) && r != relation(x[2], y[2]) {
+				return fmt.Sprintf("%s and %s were otherwise related", m.values[j].path, m.values[i].path)
 			}
 		}
 	}
@@ -867,6 +866,7 @@ func (v *value) formed(former []any) string {
 }
 
 var (
+	run             = regexp.MustCompile(`[\pL\pM]+|\pN+|[^\pL\pM\pN]+`)
 	letters, digits = regexp.MustCompile(`[\pL\pM]+`), regexp.MustCompile(`\pN+`)
 	number          = regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
 	days            = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
@@ -894,7 +894,7 @@ func (v *value) built(s string, former []any) bool {
 		often := func(in []string) int { // it is there
 			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
-		strange := isSign(first(r)) && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
+		strange := strings.TrimFunc(r, isSign) == "" && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
 		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
 		if strange || alike && digits.MatchString(r) && !sized() {
 			return false
@@ -908,6 +908,10 @@ func (v *value) built(s string, former []any) bool {
 	return begins && common(x, now) >= common(x, y) && slices.ContainsFunc(former, short)
 }
 
+// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
+// end is another than one inside.
+func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
+
 // kinds is how a string is built: its signs, and where it has letters and digits.
 func kinds(s string) string { return digits.ReplaceAllString(letters.ReplaceAllString(s, "a"), "9") }
 
@@ -919,20 +923,32 @@ func common(a, b []string) (n int) {
 	return n
 }
 
+// operand is a value as it is related to others: its text, the form of one with digits, and its number.
+type operand struct {
+	text, form string
+	n          float64
+	number     bool
+}
+
+func operandOf(v any) operand {
+	o := operand{text: word(v)}
+	if o.n, o.number = float(v); digits.MatchString(o.text) {
+		o.form = kinds(o.text)
+	}
+	return o
+}
+
 // relation says how two values relate: equal or not, and the order of numbers and of strings built alike.
-func relation(v, w any) string {
-	x, y := word(v), word(w)
-	f, number := float(v)
-	g, number2 := float(w)
+func relation(x, y operand) string {
 	switch {
-	case x == y:
+	case x.text == y.text:
 		return "equal"
-	case number && number2:
-		return fmt.Sprint(f < g)
-	case holds(x, y) || holds(y, x):
+	case x.number && y.number:
+		return fmt.Sprint(x.n < y.n)
+	case holds(x.text, y.text) || holds(y.text, x.text):
 		return "inside"
-	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsNumber) && kinds(x) == kinds(y):
-		return fmt.Sprint(x < y)
+	case len(x.text) == len(y.text) && x.form != "" && x.form == y.form:
+		return fmt.Sprint(x.text < y.text)
 	}
 	return "other"
 }
@@ -1024,7 +1040,7 @@ func isGap(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spacel
 // digest is the short form of a text in keys and comparisons.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
-	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
+	return fmt.Sprintf("%x", sum[:12])
 }
 
 // fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital
@@ -1033,7 +1049,7 @@ func fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	for _, stop := range []string{".", "。", "।"} {
 		t, ends := strings.CutSuffix(s, stop)
-		if ends && (!isSign(last(t)) || last(t) == '}') {
+		if last, _ := utf8.DecodeLastRuneInString(t); ends && (!isSign(last) || last == '}') {
 			s = t
 		}
 	}
@@ -1047,8 +1063,7 @@ var plainWord = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
 
 // stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
 func stands(s string, i int, w string) bool {
-	return w != "" && strings.HasPrefix(s[i:], w) &&
-		!joined(last(s[:i]), first(w)) && !joined(last(w), first(s[i+len(w):]))
+	return w != "" && strings.HasPrefix(s[i:], w) && !joined(s[:i], w) && !joined(w, s[i+len(w):])
 }
 
 // holds reports whether w stands somewhere in s as a whole token.
@@ -1065,21 +1080,17 @@ func holds(s, w string) bool {
 	return false
 }
 
-// joined reports whether two runes side by side are of one word or number. Scripts without spaces have no
+// joined reports whether two texts side by side meet within a word or number. Scripts without spaces have no
 // ends of words to see.
-func joined(r, s rune) bool {
+func joined(before, after string) bool {
+	r, _ := utf8.DecodeLastRuneInString(before)
+	s, _ := utf8.DecodeRuneInString(after)
 	return !isSign(r) && !isSign(s) &&
 		!unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
 }
 
 // isSign reports whether a rune is of no word and no number.
 func isSign(r rune) bool { return !unicode.IsNumber(r) && !unicode.IsLetter(r) && !unicode.IsMark(r) }
-
-// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
-// end is another than one inside.
-func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
-
-var run = regexp.MustCompile(`[\pL\pM]+|\pN+|[^\pL\pM\pN]+`)
 
 // leaves are the values of a JSON document in the order of their paths.
 func leaves(v any) (out []leaf) {
@@ -1100,7 +1111,7 @@ func leaves(v any) (out []leaf) {
 
 // tokens counts the names, values and delimiters of JSON.
 func tokens(raw []byte) (n int) {
-	for d := json.NewDecoder(bytes.NewReader(raw)); ; n++ {
+	for d := json.NewDecoder(strings.NewReader(string(raw))); ; n++ {
 		if _, err := d.Token(); err != nil {
 			return n
 		}
@@ -1142,14 +1153,4 @@ func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
 // head is a text cut to a number of bytes, with a sign that it was.
 func head(s string, most int) string {
 	return fence.Clip(strings.ToValidUTF8(s, "\uFFFD"), most-len("…"))
-}
-
-func first(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
-}
-
-func last(s string) rune {
-	r, _ := utf8.DecodeLastRuneInString(s)
-	return r
 }
