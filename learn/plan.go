@@ -327,8 +327,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 	all.Plans = nil
 	for _, p := range slices.Concat(own.Plans, up.Plans) {
 		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
-			m := all.ensure(p.ID)
-			m.Edit, m.why = p.Edit, "a person has written it"
+			*all.ensure(p.ID) = plan{ID: p.ID, Edit: p.Edit, why: "a person has written it"}
 		}
 	}
 	for _, r := range from {
@@ -987,12 +986,11 @@ func shapeOf(c *Case) (*shape, error) {
 	if err != nil {
 		return &shape{}, fmt.Errorf("inputs: %w", err)
 	}
-	if _, ok := v.(map[string]any); !ok && v != nil {
-		return &shape{}, errors.New("inputs: no JSON object")
-	}
-	raw := encode(v)
-	s := &shape{in: leaves(v)}
+	s, raw := &shape{in: leaves(v)}, encode(v)
+	_, object := v.(map[string]any)
 	switch {
+	case !object && v != nil:
+		return &shape{}, errors.New("inputs: no JSON object")
 	case len(s.in) > maxValues:
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	case slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }):
