@@ -6,7 +6,8 @@
 // cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
 // it, and not the same, is shown, with what differs.
 //
-// Before is in layer.go, After and Judge in outcome.go, which plan fires in plan.go. [Layer] has examples.
+// Before is in layer.go, After and Judge in outcome.go; plan.go has what is kept of a plan and when it fires,
+// chunk.go what its deliveries have in common, shape.go how a case is read. [Layer] has examples.
 //
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a [store.Changer].
 package learn

@@ -1,0 +1,330 @@
+package learn
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/memory/extract"
+	"github.com/arc-learn/arc/reason"
+)
+
+// What follows is the rule by which a plan runs again, and is shown: what was equal in its deliveries is a
+// constant, what differed is a parameter, and nothing is decided by what words mean.
+
+// match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs;
+// and one plan, and so the same paths in its calls.
+type match struct {
+	of     []*delivery
+	values []*value        // those of the inputs
+	rest   strings.Builder // the calls without what inputs say
+	shows  bool            // {path} stands for each value; else parameters take the value at hand
+}
+
+// value is a value of the inputs: in each delivery, and what stands for it now.
+type value struct {
+	path string
+	was  []any
+	now  any
+	said bool // a call says it
+}
+
+func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len(v.was)-1] }
+
+// newMatch compares deliveries to carry their plan out for the case at hand, or to show it where that is nil.
+func newMatch(of []*delivery, now *shape) *match {
+	m := &match{of: of, shows: now == nil, values: make([]*value, 0, len(of[0].in))}
+	for i, l := range of[0].in {
+		v := &value{path: l.path, now: brace(l.path), was: each(of, func(d *delivery) any { return d.in[i].v })}
+		if now != nil {
+			v.now = now.in[i].v
+		}
+		m.values = append(m.values, v)
+	}
+	return m
+}
+
+// agree returns the plan of two deliveries for the case at hand, or why it must not run. All are those of the
+// plan: a value may be, or lie between, any of theirs. Known are calls that two others mean: it asks no more.
+func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall) ([]reason.PlanCall, string) {
+	m := newMatch([]*delivery{a, b}, now)
+	for _, v := range m.values {
+		if v.constant() && v.now != v.was[0] {
+			return nil, fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
+		}
+	}
+	calls, why := m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
+	if why != "" || samePlan(calls, known) { // the rest was asked of the two that mean them
+		return known, why
+	}
+	if why = m.wrong(all); why != "" {
+		return nil, why
+	}
+	unsaid := func(w string) bool { return !strings.Contains(a.Text+string(a.Inputs), w) }
+	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «tomorrow», twice in a day
+		return nil, "a call has a day that the case did not say, as if it had been worked out"
+	}
+	first, amount := a.Calls[0], func(w string) bool { return number.MatchString(w) && unsaid(w) }
+	if len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
+		slices.ContainsFunc(strings.Fields(m.rest.String()), amount) {
+		return nil, "a number may be what an earlier call had returned, as a price that was the same by chance"
+	}
+	for i := range calls {
+		if a.Calls[i].ResultDigest == b.Calls[i].ResultDigest {
+			calls[i].ResultDigest = a.Calls[i].ResultDigest
+		}
+		// The words of tasks go along only where all that they say is bound.
+		text := func(d *delivery) slot { return slot{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
+		out, no := m.bind("", []slot{text(a), text(b)})
+		if text, _ := out.(string); no == "" && m.leftover() == "" {
+			calls[i].Text = text
+		}
+	}
+	return calls, ""
+}
+
+// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last
+// delivery, of what it is bound to, of the words around that, and of why it cannot be bound.
+func (m *match) calls(
+	leaf func(path string, v, out any, rest, why string) (any, string),
+) (calls []reason.PlanCall, why string) {
+	last := m.of[len(m.of)-1]
+	for i, call := range last.Calls {
+		n := 0
+		m.rest.WriteString(call.Name + " ")
+		inputs := schema.Rewrite("", last.trees[i], func(path string, v any) any {
+			if n == len(last.slots[i]) {
+				return v // nothing, or an empty object
+			}
+			was := each(m.of, func(d *delivery) slot { return d.slots[i][n] })
+			n++
+			m.rest.WriteString(path + " ")
+			before := m.rest.Len()
+			out, no := m.bind(path, was)
+			if _, is := out.(empty); is {
+				out = v
+			}
+			other := func(name string) bool { return !strings.Contains(word(was[0].v), name) }
+			if slices.ContainsFunc(fence.Secrets(word(out)), other) { // of two inputs, half of each
+				no = "names a secret that the deliveries did not"
+			}
+			if no != "" {
+				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)
+			}
+			out, no = leaf(path, v, out, m.rest.String()[before:], no)
+			why = cmp.Or(why, no)
+			return out
+		})
+		calls = append(calls, reason.PlanCall{Name: call.Name, Inputs: encode(inputs)})
+	}
+	return calls, why
+}
+
+// bind returns what stands in a call now, where it was these in the deliveries: the value of an input, or a
+// text in which all have the same inputs in the same places.
+func (m *match) bind(path string, was []slot) (out any, why string) {
+	same, alike, text := true, true, word(was[0].v) != ""
+	for _, w := range was {
+		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
+	}
+	for _, v := range m.values {
+		says := !v.constant() // which stays what it was
+		if m.shows {          // true, false and null are of many inputs: of one with the same name only
+			says = text || v.path[strings.LastIndex(v.path, ".")+1:] == path[strings.LastIndex(path, ".")+1:]
+		}
+		if says && slices.EqualFunc(v.was, was, func(v any, w slot) bool { return v == w.v }) {
+			return m.use(v.path), ""
+		}
+	}
+	switch {
+	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
+		m.rest.WriteString(word(was[0].v) + " ")
+		return was[0].v, ""
+	case !alike || !text: // the same inputs do not stand in the same places
+		return nil, "differed, and no input says it"
+	}
+	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
+	return join(was[0].cut, func(path string) string { return word(m.use(path)) }), ""
+}
+
+// use marks a value, and those that differed like it, as said by a call, and returns what stands for it.
+func (m *match) use(path string) any {
+	of := m.values[slices.IndexFunc(m.values, func(v *value) bool { return v.path == path })]
+	for _, v := range m.values {
+		v.said = v.said || slices.Equal(v.was, of.was)
+	}
+	return of.now
+}
+
+// wrong returns why the deliveries do not speak for the values at hand, or what the plan keeps of others.
+func (m *match) wrong(all []*delivery) string {
+	for i, v := range m.values {
+		if why := v.formed(each(all, func(d *delivery) any { return d.in[i].v })); why != "" {
+			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
+		}
+	}
+	// Last, and each value is read once for it, since of many values there are very many pairs.
+	read := each(m.values, func(v *value) []operand { return each([]any{v.was[0], v.was[1], v.now}, operandOf) })
+	for i, x := range read {
+		for j, y := range read[:i] {
+			if m.values[i].constant() && m.values[j].constant() {
+				continue // they are what they were
+			}
+			if r := relation(x[0], y[0]); r == relation(x[1], y[1]) && r != relation(x[2], y[2]) {
+				return fmt.Sprintf("%s and %s were otherwise related", m.values[j].path, m.values[i].path)
+			}
+		}
+	}
+	return m.leftover()
+}
+
+// leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if
+// it has three letters, or a word or number that both had. What only one of them had is not there because of
+// it, since the other delivery has it too.
+func (m *match) leftover() string {
+	rest := m.rest.String()
+	words, lower := extract.Words(rest), strings.ToLower(rest)
+	for _, v := range m.values {
+		if v.constant() {
+			continue // it may stand where it stood
+		}
+		both, now := extract.Words(word(v.was[1])), extract.Words(word(v.now))
+		for p := range extract.Words(word(v.was[0])) {
+			if words[p] && both[p] && !now[p] {
+				return "the plan keeps a part of the former values of " + v.path
+			}
+		}
+		for _, w := range v.was {
+			was := word(w)
+			inside := utf8.RuneCountInString(was) >= 3 && strings.Contains(lower, strings.ToLower(was))
+			if was != word(v.now) && (inside || holds(rest, was)) {
+				return "the plan keeps a former value of " + v.path
+			}
+		}
+	}
+	return ""
+}
+
+// formed returns why the value at hand is not of the form that both former ones have, or "".
+func (v *value) formed(former []any) string {
+	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
+	lead := func(v any) any { return json.Number(digits.FindString(word(v))) } // it says most: a year, an amount
+	other := func(w any) bool { return plain(w) != plain(v.now) }
+	isWord := strings.Contains(v.path, "{")
+	if isWord { // a word of a third delivery may mean what was done there only
+		former = v.was
+	}
+	switch {
+	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
+	case !v.said:
+		return "which no call says, and may be a condition"
+	case isWord && !near(lead(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), lead), 1.5):
+		return "which is new in more than its digits, or far from what was delivered"
+	case typeOf(v.now) == "number" && !near(v.now, former, 1.5):
+		return "far from what was delivered"
+	case typeOf(v.now) == "string" && !v.built(word(v.now), former):
+		return "which has another form than before"
+	}
+	return ""
+}
+
+var (
+	run             = regexp.MustCompile(`[\pL\pM]+|\pN+|[^\pL\pM\pN]+`)
+	letters, digits = regexp.MustCompile(`[\pL\pM]+`), regexp.MustCompile(`\pN+`)
+	number          = regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
+	days            = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
+)
+
+// near accepts a number between the former ones, or up to so many times beyond the largest or the smallest.
+func near(now any, former []any, times float64) bool {
+	f, ok := float(now)
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, was := range former {
+		g, ok2 := float(was)
+		low, high, ok = min(low, g), max(high, g), ok && ok2
+	}
+	return ok && (low <= f && f <= high || f <= times*high && times*f >= low)
+}
+
+// built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a
+// path that neither had as often, or had at that end; a single sign that names are made of ("d.oneil",
+// "lena-k", "a_b") is none. It begins and ends with what both begin and end with, has as many digits in each
+// place where all are built alike, and is hardly longer than any before: a list or another target would be.
+func (v *value) built(s string, former []any) bool {
+	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
+	alike := kinds(word(v.was[0])) == kinds(s) && kinds(word(v.was[1])) == kinds(s)
+	for i, r := range now {
+		often := func(in []string) int { // it is there
+			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
+		}
+		strange := strings.TrimFunc(r, isSign) == "" && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
+		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
+		if strange || alike && digits.MatchString(r) && !sized() {
+			return false
+		}
+	}
+	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
+	begins := common(x, now) >= common(x, y)
+	for _, r := range [][]string{x, y, now} {
+		slices.Reverse(r)
+	}
+	return begins && common(x, now) >= common(x, y) && slices.ContainsFunc(former, short)
+}
+
+// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
+// end is another than one inside.
+func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
+
+// kinds is how a string is built: its signs, and where it has letters and digits.
+func kinds(s string) string { return digits.ReplaceAllString(letters.ReplaceAllString(s, "a"), "9") }
+
+// common counts the runs with which both begin. Digits are alike.
+func common(a, b []string) (n int) {
+	for n < min(len(a), len(b)) && (a[n] == b[n] || digits.MatchString(a[n]) && digits.MatchString(b[n])) {
+		n++
+	}
+	return n
+}
+
+// operand is a value as it is related to others: its text, the form of one with digits, and its number.
+type operand struct {
+	text, form string
+	n          float64
+	number     bool
+}
+
+func operandOf(v any) operand {
+	o := operand{text: word(v)}
+	if o.n, o.number = float(v); digits.MatchString(o.text) {
+		o.form = kinds(o.text)
+	}
+	return o
+}
+
+// relation says how two values relate: equal or not, and the order of numbers and of strings built alike.
+func relation(x, y operand) string {
+	switch {
+	case x.text == y.text:
+		return "equal"
+	case x.number && y.number:
+		return fmt.Sprint(x.n < y.n)
+	case holds(x.text, y.text) || holds(y.text, x.text):
+		return "inside"
+	case len(x.text) == len(y.text) && x.form != "" && x.form == y.form:
+		return fmt.Sprint(x.text < y.text)
+	}
+	return "other"
+}
+
+func float(v any) (float64, bool) {
+	n, _ := v.(json.Number)
+	f, err := n.Float64()
+	return f, err == nil
+}
