@@ -92,8 +92,9 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	}
 	defer m.mu.Unlock()
 	var rev Revision
+	at := func(key string) Revision { e, _ := m.live(key); return e.Rev } // most ops need no look at it
 	for _, op := range ops {
-		if was, _ := m.live(op.Key); op.If != Any && op.If != At(was.Rev) {
+		if op.If != Any && op.If != At(at(op.Key)) {
 			return 0, &ConflictError{Key: op.Key}
 		}
 		if !op.Check {
@@ -102,7 +103,7 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	}
 	m.rev = max(m.rev, rev)
 	for i, op := range ops {
-		if was, _ := m.live(op.Key); op.Check || op.Delete && was.Rev == 0 {
+		if op.Check || op.Delete && at(op.Key) == 0 {
 			continue
 		}
 		e := Entry{op.Key, bytes.Clone(op.Value), rev*maxCommitOps + Revision(i), op.Delete}
