@@ -168,7 +168,7 @@ func (g *group) pending(most int) []*update {
 		}
 		return u.ended
 	})
-	return slices.Clone(g.waiting[:min(len(g.waiting), most)])
+	return g.waiting[:min(len(g.waiting), most)] // others only add, and who leads alone takes out
 }
 
 // together runs updates into one commit. After a conflict nothing was written, and each runs again alone:
