@@ -117,16 +117,14 @@ func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condit
 	if errors.Is(err, store.ErrNotFound) {
 		return v, store.Absent, nil
 	}
-	if err == nil {
-		err = Unmarshal(e.Value, &v)
-	}
-	if err != nil {
+	there := new(T) // apart, so that what is not there takes no memory
+	if err = cmp.Or(err, Unmarshal(e.Value, there)); err != nil {
 		return v, c, fmt.Errorf("%s: %w", key, err)
 	}
 	if e.Rev == 0 {
-		return v, store.Any, nil
+		return *there, store.Any, nil
 	}
-	return v, store.At(e.Rev), nil
+	return *there, store.At(e.Rev), nil
 }
 
 // Put stages the record at key.
