@@ -114,7 +114,6 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	p.setDraft(&d, p.More)
 	p.setSource(d.Source, p.More)
 	p.Trusted = d.Source.Origin == Host // of a Derived one stage knows
-	p.id = p.name(s.scope, 0)
 	return p, nil
 }
 
@@ -202,9 +201,6 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
 		return nil, false, err
 	}
-	if n.Trusted != p.Trusted {
-		n.id = n.name(s.scope, 0)
-	}
 	if n.more().Key == "" {
 		return s.place(ctx, b, &n, p.vector)
 	}
@@ -232,8 +228,10 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 func (s Space) place(
 	ctx context.Context, b *store.Batch, n *record, vector []float32,
 ) (is *record, isNew bool, err error) {
+	name := n.names(s.scope)
+	n.id = name(0)
 	for i := 1; ; i++ {
-		next := n.name(s.scope, i)
+		next := name(i)
 		if s.table().current(next) != nil { // of equal ones that came again the last may hold
 			n.id = next
 			continue
@@ -395,15 +393,18 @@ func (r *record) sameStanding(o *record) bool {
 		r.more().Slot == o.more().Slot
 }
 
-// name returns the n-th id of a record: equal records have equal ones, so that they meet in the store.
-func (r *record) name(scope Scope, n int) ID {
+// names returns the ids of a record, by number: equal records have equal ones, so that they meet in the store.
+func (r *record) names(scope Scope) func(n int) ID {
 	v, m := r.voice(), r.more()
 	if r.is(Episode) {
 		event := cmp.Or(m.Key, fmt.Sprint(r.At, r.Created, v.Actor, v.Thread, r.Content))
-		return ID(hashed(string(scope), string(Episode), event, fmt.Sprint(n)))
+		return func(n int) ID { return ID(hashed(string(scope), string(Episode), event, fmt.Sprint(n))) }
 	}
-	return ID(hashed(string(scope), string(kinds[r.Kind]), v.Actor, v.Thread, m.Slot, fmt.Sprint(r.Trusted, n),
-		text.Fold(r.Trigger), text.Fold(r.Content)))
+	trigger, content := text.Fold(r.Trigger), text.Fold(r.Content)
+	return func(n int) ID {
+		return ID(hashed(string(scope), string(kinds[r.Kind]), v.Actor, v.Thread, m.Slot, fmt.Sprint(r.Trusted, n),
+			trigger, content))
+	}
 }
 
 // hashed returns 20 letters and digits.
