@@ -56,6 +56,7 @@ func BenchmarkTurn(b *testing.B) {
 				}
 				if n%100 == 0 { // so that there are some hundred memories and cases, whatever b.N
 					b.StopTimer()
+					_ = a.Close() // or it would go on with the next one's runs, after a minute
 					a, before = agent(b, st), before+100
 					b.StartTimer()
 				}
