@@ -230,7 +230,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		case r.Name != own:
 		case r.State == stepBegun:
 			a.open = true
-			a.why = append(a.why, "this run has made the same call before")
+			a.why = append(a.why, "this run may have made this call already, and a yes makes it again")
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
 		default:
