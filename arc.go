@@ -86,8 +86,8 @@ type Options struct {
 	// it returns; the function that it returns is called with the error at the end. It is called concurrently.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
-	// Process names this process among those that share a store; "": a random name. Who is opened under the name
-	// of an earlier process goes on with its runs at once, and ends that one if it still runs.
+	// Process names this process among those that share a store; "": a random name. An Agent that is opened with
+	// the name of an earlier one goes on with its runs at once, and ends that one if it still runs.
 	Process string
 
 	Now  func() time.Time // nil: time.Now

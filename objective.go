@@ -40,7 +40,7 @@ type Objective struct {
 
 	Fresh       bool `cbor:",omitzero"` // nothing is recalled and nothing fires; the outcome is learned
 	Once        bool `cbor:",omitzero"` // an attempt that a crash cuts off is not made again: the run is blocked
-	Provisional bool `cbor:",omitzero"` // a delivery counts for its session alone until [View.Judge] says what it was
+	Provisional bool `cbor:",omitzero"` // a delivery teaches no plan and no figure before [View.Judge]
 }
 
 // Errors of an Agent. They may be wrapped.

@@ -30,7 +30,7 @@ type Report struct {
 	Approvals []act.Approval  // that it waits for
 
 	Attempts     int // calls of workers
-	Fired        int // plans that were carried out in the place of the reasoner; 0 where it has decided as well
+	Fired        int // learned plans that were carried out unasked; 0 where the Reasoner has decided as well
 	Failed       []reason.Failure
 	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
 	Began, Ended time.Time     // in UTC

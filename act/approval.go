@@ -43,8 +43,8 @@ type Ruling struct {
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
-// that gets one from [Do] or [Step] returns it; one with a question returns its own. It spends no attempt:
-// the attempt is made again with the same number and goes on where it was.
+// that has a question returns one. It also returns the one that [Do] or [Step] gives where a person has to
+// allow a call. It spends no attempt: the executor is called again with the same number and the answers.
 type PendingError struct {
 	Approvals []Approval // what people have to rule on
 	Questions []string   // what a person, or the reasoner, has to answer

@@ -48,8 +48,8 @@ func label(v int, names ...string) string {
 
 // Worker is an Executor with what it can do and under which conditions.
 type Worker struct {
-	Name, Description string          // unique in its Runner, at most 256 bytes; and what it does, for who plans
-	Prior             float64         // the confidence that it claims, in [0,1]
+	Name, Description string          // Name: unique in its Runner, up to 256 bytes; Description: for who plans
+	Prior             float64         // the chance of success that it claims, in [0,1], for [rank.Candidate]
 	Executor          Executor        // required
 	Skills            []string        // it takes tasks that name one of them; none: tasks without a skill
 	ByName            bool            // takes only tasks that name it

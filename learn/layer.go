@@ -6,8 +6,8 @@
 // cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
 // it, and not the same, is shown, with what differs.
 //
-// Before is in layer.go, After and Judge in outcome.go; plan.go has what is kept of a plan and when it fires,
-// chunk.go what its deliveries have in common, shape.go how a case is read. [Layer] has examples.
+// [Layer] has examples, docs/start.md says what to put into a Case. Before is in layer.go, After and Judge in
+// outcome.go; plan.go has what is kept of a plan and when it fires, chunk.go and shape.go how cases compare.
 //
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a [store.Changer].
 package learn
@@ -59,7 +59,7 @@ type Options struct {
 	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
 
-	FireIrreversible bool   // arc's loop: where a plan fires, what is irreversible asks no more than elsewhere
+	FireIrreversible bool   // of arc.Options: in a plan that fires, what is irreversible asks as elsewhere
 	Seed             uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 
@@ -79,7 +79,7 @@ func (l *Layer) prepare(c Case) (Case, error) {
 		return c, fmt.Errorf("learn: %w", err)
 	}
 	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
-		return c, fmt.Errorf("learn: the scope %q is of another tenant", c.Scope)
+		return c, fmt.Errorf("learn: the scope %q is of another tenant than %q", c.Scope, l.opts.Scope)
 	}
 	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
 		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan
@@ -187,7 +187,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 // Memory returns the memory of a scope. Its Erase leaves plans and outcomes; docs/recipes.md erases all.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
 
-// Close ends what Open has opened.
+// Close ends what Open and New have opened; a store that New was given stays open.
 func (l *Layer) Close() error { return l.close() }
 
 // Before returns what is known about a case. After an error the Advice is empty and usable: a host may go on.
@@ -214,7 +214,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	return full, nil
 }
 
-// HeldOut draws whether a case gets nothing, to measure what memory is worth: by seed and Run, or else ID.
+// HeldOut reports whether a case is of the Holdout, and gets nothing: always the same by Seed and Run, or ID.
 func (l *Layer) HeldOut(c *Case) bool {
 	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, cmp.Or(c.Run, c.ID)))[:13], 16, 64) // 52 bits
 	return float64(n)/(1<<52) < l.opts.Holdout
@@ -322,8 +322,8 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
-// Maintain deletes what is kept of outcomes for longer than a time, at least 90 days, after which no verdict
-// corrects them; and the plans that were delivered once in that time, though they fire for other texts.
+// Maintain deletes what is kept of outcomes for longer than age, after which no verdict corrects them, and the
+// plans that were delivered once in that time, though they fire for other texts. Less than 90 days is 90 days.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
 	drop := func(key string, unchanged store.Condition, words memory.ID) error {

@@ -45,8 +45,8 @@ type Outcome struct {
 	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last
 	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: not known, or those of Fires
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
-	Utilized  []memory.ID      `cbor:",omitzero"` // nil: not known
-	Misled    []memory.ID      `cbor:",omitzero"`
+	Utilized  []memory.ID      `cbor:",omitzero"` // memories of the Advice that helped; nil: not known
+	Misled    []memory.ID      `cbor:",omitzero"` // those that led astray
 	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; has episodes
 	Usage     *reason.Usage    `cbor:",omitzero"`
 	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
@@ -65,7 +65,7 @@ func (o *Outcome) trim() {
 
 // Learned says what After has learned.
 type Learned struct {
-	Ready bool   // by deliveries of its Scope, the plan that was made fires from now on for the same case
+	Ready bool   // the plan fires when this very case comes again, by what its own Scope has delivered
 	Note  string // why a delivery was not learned as a plan
 }
 
@@ -283,7 +283,7 @@ func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) e
 	return errors.Join(err, codec.Put(b, key, all, unchanged))
 }
 
-// Uplift returns what memory is worth in a Lessons scope, since a holdout is set.
+// Uplift returns what memory changes in cases of these Lessons since a Holdout is set. An N of 0: not known.
 func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
 	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
 	return all.Uplift(), err

@@ -2,8 +2,8 @@ package meta
 
 import "math"
 
-// Uplift is what a treatment is worth, memory or a learned plan: the difference between cases with it and
-// those without, a case each. Model calls and dollars count where they were reported.
+// Uplift is what a treatment changes, memory or a learned plan: the mean of cases with it less that of those
+// without, of the share delivered (in [0, 1]), and of model calls and dollars a case where they were reported.
 type Uplift struct{ Delivered, Calls, USD Interval }
 
 // Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars.
@@ -57,9 +57,9 @@ func (s sample) mean() float64 { return s.Sum / float64(max(1, s.N)) }
 // looking after each case, and stopping at will, does not make it wrong more often. It is the asymptotic
 // confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
 type Interval struct {
-	Mean   float64  // 0 without a value in each arm
+	Mean   float64  // with less without: of calls and dollars, below 0 is a saving
 	Margin *float64 // to both sides of it, of 95 %; nil: not known, until each arm has twenty cases
-	N      int      // values with the treatment; 0 where an arm has none
+	N      int      // values with the treatment; 0: an arm has none, and nothing can be said
 }
 
 const (

@@ -9,7 +9,7 @@ import (
 )
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case
-// (Task.Key), and explores. What a sample is worth is its Reward, or else
+// (Task.Key), and explores. The Score is that worth, in successes an attempt. A sample's is its Reward, or
 //
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
@@ -210,7 +210,7 @@ func (b *Book) learned(sk *skill, t Task, cs []Candidate) []contender {
 	return fs
 }
 
-// Explain says in a sentence for each candidate what its place with Learned rests on.
+// Explain says in a sentence for each candidate what its place with Learned rests on; worth is as its Score.
 func (b *Book) Explain(t Task, cs []Candidate) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,9 +28,9 @@ import (
 // Candidate is something that can take a task.
 type Candidate struct {
 	Name  string
-	Prior float64 // the confidence that it claims, in [0,1]
-	Blast int     // how far a mistake reaches; the smaller wins a tie
-	Price float64 // US dollars of an attempt; 0: the observed mean, at first a quarter of the skill's mean
+	Prior float64 // the chance of success that it claims, in [0,1]; it counts while little is known
+	Blast int     // how far a mistake reaches, as act.Blast; the smaller wins a tie
+	Price float64 // US dollars of an attempt; 0: its mean so far, at first ¼ of that of all at the skill
 }
 
 // Task is what a candidate is wanted for.
@@ -137,7 +137,7 @@ func (u *Usage) cost() (float64, bool) {
 	return *usd, true
 }
 
-// Scored is a candidate with its score.
+// Scored is a candidate with its score, whose unit the policy says.
 type Scored struct {
 	Candidate
 	Score float64

@@ -17,16 +17,16 @@ import (
 )
 
 // Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan
-// depends on; a reasoner, and a worker, is told of the run at hand by it.
+// depends on; a reasoner, and a worker, is told of the run at hand by it. Run is what the ID is part of.
 type Case struct {
-	ID, Run    string           `cbor:",omitzero"`  // of the Advice, unique in the Scope ("": learn makes one)
+	ID, Run    string           `cbor:",omitzero"`  // of the Advice, unique in its Scope ("": learn makes one)
 	Scope      memory.Scope     `cbor:",omitzero"`  // "": that of the options
 	Lessons    memory.Scope     `cbor:",omitzero"`  // Scope ("") or one above, which shares what is learned
 	Also       []memory.Scope   `cbor:",omitzero"`  // other scopes that are recalled from, of the same tenant
 	Session    string           `cbor:",omitzero"`  // the thread of its episodes
 	Situation  string           `cbor:",omitzero"`  // the kind of case, in the host's words
 	Text       string           `cbor:",omitzero"`  // what is wanted, at most 64 KiB; in a subgoal: the subgoal
-	Inputs     json.RawMessage  `json:",omitempty"` // an object; what varies belongs here, not in the text
+	Inputs     json.RawMessage  `json:",omitempty"` // an object (else no plan): what varies
 	Data       json.RawMessage  `json:",omitempty"` // belongs to it, and no plan depends on it: a log
 	Conditions []string         `cbor:",omitzero"`  // what else must hold for the same plan to be right
 	Goals      []string         `cbor:",omitzero"`  // in a subgoal: those above it, outermost first

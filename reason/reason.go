@@ -57,15 +57,15 @@ type PlanCall struct {
 // Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
 type Plan struct{ Calls []PlanCall }
 
-// Suggestion is a plan that delivered a case like this one; {name} stands for each parameter. A Decision
-// takes it by its Name.
+// Suggestion is a plan that delivered a case like this one. In its inputs "{order}" is a parameter: put a
+// value of this case there, of its inputs or of an earlier result ([Case.Use]). A Decision takes it by Name.
 type Suggestion struct {
 	Plan
 	ID         string            // in what learn.Layer.Known returns, that of the plan; else ""
 	Name       string            // "plan 1"
 	Parameters map[string]string // names, and what each was: "string", "number" or "bool"; "": not known
-	Differs    string            // what differs from this case, in a sentence
-	Delivered  int               // how often it delivered
+	Differs    string            // why it does not fire for this case, in a sentence
+	Delivered  int               // how many cases it delivered
 }
 
 // Warning says what failed at an action before, and what passed afterwards.
@@ -117,11 +117,11 @@ type Card struct {
 // Known is what memory has of cases like the one at hand.
 type Known struct {
 	Memories    []memory.Hit `cbor:",omitzero"` // rules first, then what was recalled, best first
-	Background  []memory.Hit `cbor:",omitzero"` // quarantined: data to weigh
+	Background  []memory.Hit `cbor:",omitzero"` // for which nobody vouches (memory.Record.Trusted): data to weigh
 	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
 	Warnings    []Warning    `cbor:",omitzero"`
 	Suggestions []Suggestion `cbor:",omitzero"`
-	Fires       *Plan        `cbor:",omitzero"` // to be carried out unasked; in a Call, by its worker
+	Fires       *Plan        `cbor:",omitzero"` // to be made without asking a model; in a Call, by its worker
 }
 
 // Brief is what a Reasoner decides from.
