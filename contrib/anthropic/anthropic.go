@@ -18,6 +18,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -26,7 +27,7 @@ import (
 
 // Options configure a Model. The zero value, and nil, are ready.
 type Options struct {
-	URL    string         // of the API, to which "/v1/messages" is added; "": https://api.anthropic.com
+	URL    string         // of the API, to whose path "/v1/messages" is added; "": https://api.anthropic.com
 	Key    string         // "": that of the variable KeyEnv
 	KeyEnv string         // the variable that has the key, and that errors name; "": ANTHROPIC_API_KEY
 	Cache  bool           // has the provider cache prompts: it pays where they begin alike within five minutes
@@ -47,7 +48,7 @@ type Model struct {
 // New returns the model of that name, without asking the API for anything.
 func New(name string, o *Options) *Model {
 	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
-	m.o.URL = strings.TrimSuffix(cmp.Or(m.o.URL, "https://api.anthropic.com"), "/")
+	m.o.URL = cmp.Or(m.o.URL, "https://api.anthropic.com")
 	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
 	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
 	m.o.Extra = maps.Clone(m.o.Extra)
@@ -62,8 +63,9 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	if err != nil {
 		return nil, err
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+"/v1/messages", bytes.NewReader(body))
-	if err != nil {
+	to, err := url.JoinPath(m.o.URL, "/v1/messages") // before its query
+	post, odd := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if cmp.Or(err, odd) != nil {
 		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("Options.URL is no URL")}
 	}
 	post.Header.Set("Content-Type", "application/json")

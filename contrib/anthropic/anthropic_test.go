@@ -22,7 +22,7 @@ type m = map[string]any
 func TestModel(t *testing.T) {
 	reasontest.CheckModel(t, reasontest.Provider{
 		Model: func(url, key string) reason.Model {
-			return anthropic.New("claude", &anthropic.Options{URL: url + "/", Key: key, Cache: true})
+			return anthropic.New("claude", &anthropic.Options{URL: url + "/?beta=true", Key: key, Cache: true})
 		},
 		Decode: decode, Write: write,
 	})
@@ -44,7 +44,7 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
 		return s, err
 	}
-	if r.URL.Path != "/v1/messages" || b.Model != "claude" ||
+	if r.URL.String() != "/v1/messages?beta=true" || b.Model != "claude" ||
 		!strings.HasPrefix(r.Header.Get("X-Api-Key"), "sk-") ||
 		r.Header.Get("Anthropic-Version") == "" || b.MaxTokens == 0 {
 		return s, errors.New("headers, path or bound are not as the API wants them")

@@ -19,6 +19,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 
@@ -27,7 +28,7 @@ import (
 
 // Options fit a Model to an endpoint. The zero value, and nil, are for OpenAI's.
 type Options struct {
-	URL    string         // of the API, to which "/chat/completions" is added; "": https://api.openai.com/v1
+	URL    string         // of the API, to whose path "/chat/completions" is added; "": https://api.openai.com/v1
 	Key    string         // "": that of the variable KeyEnv
 	KeyEnv string         // the environment variable that has the key, and that errors name; "": OPENAI_API_KEY
 	Words  bool           // a schema is told in words, for endpoints without response_format
@@ -45,7 +46,7 @@ type Model struct {
 // New returns the model of that name, without asking the endpoint for anything.
 func New(name string, o *Options) *Model {
 	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
-	m.o.URL = strings.TrimSuffix(cmp.Or(m.o.URL, "https://api.openai.com/v1"), "/")
+	m.o.URL = cmp.Or(m.o.URL, "https://api.openai.com/v1")
 	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "OPENAI_API_KEY")
 	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
 	m.o.Extra = maps.Clone(m.o.Extra)
@@ -82,8 +83,9 @@ func (m *Model) post(ctx context.Context, path string, body object) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.o.URL+path, bytes.NewReader(raw))
-	if err != nil {
+	to, err := url.JoinPath(m.o.URL, path) // before its query
+	post, odd := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(raw))
+	if cmp.Or(err, odd) != nil {
 		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("Options.URL is no URL")}
 	}
 	post.Header.Set("Content-Type", "application/json")

@@ -23,7 +23,7 @@ type m = map[string]any
 func provider(parts bool) reasontest.Provider {
 	return reasontest.Provider{
 		Model: func(url, key string) reason.Model {
-			return openai.New("small", &openai.Options{URL: url + "/v1/", Key: key})
+			return openai.New("small", &openai.Options{URL: url + "/v1/?api-version=1", Key: key})
 		},
 		Decode: decode,
 		Write: func(w http.ResponseWriter, stream bool, a reasontest.Answer, next func()) {
@@ -65,9 +65,9 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
 		return s, err
 	}
-	if r.URL.Path != "/v1/chat/completions" || b.Model != "small" ||
+	if r.URL.String() != "/v1/chat/completions?api-version=1" || b.Model != "small" ||
 		!strings.HasPrefix(r.Header.Get("Authorization"), "Bearer sk-") {
-		return s, fmt.Errorf("%s, model %q", r.URL.Path, b.Model)
+		return s, fmt.Errorf("%s, model %q", r.URL, b.Model)
 	}
 	s.Stream, s.MaxTokens, s.Temperature = b.Stream, b.MaxTokens, b.Temperature
 	s.Schema = b.ResponseFormat.JSONSchema.Schema
