@@ -82,9 +82,10 @@ func (g git) forward(ctx context.Context, branch, to string) error {
 	return err
 }
 
-// GoSyntax is a Guard that refuses a tree with a Go file that does not parse. It skips what go does.
+// GoSyntax is a Guard that refuses a tree with Go files that do not parse, and names all. It skips what go does.
 func GoSyntax(ctx context.Context, dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	var wrong []error
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
 		switch {
 		case err != nil:
@@ -96,9 +97,10 @@ func GoSyntax(ctx context.Context, dir string) error {
 			return fs.SkipDir
 		case d.Type().IsRegular() && filepath.Ext(name) == ".go":
 			if _, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution); err != nil {
-				return errors.New(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator)))
+				wrong = append(wrong, errors.New(strings.TrimPrefix(err.Error(), dir+string(filepath.Separator))))
 			}
 		}
 		return nil
 	})
+	return errors.Join(append(wrong, err)...)
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
@@ -191,10 +192,8 @@ func (j *job) capture(ctx context.Context) (made bool, err error) {
 
 // deliver merges the branch, unless it is refused or conflicts.
 func (j *job) deliver(ctx context.Context) error {
-	if j.o.Guard != nil {
-		if err := j.o.Guard(ctx, string(j.tree)); err != nil {
-			return fmt.Errorf("the guard refuses it: %w", err)
-		}
+	if err := ask(ctx, j.o.Guard, j.tree); err != nil {
+		return fmt.Errorf("the guard refuses it: %w", err)
 	}
 	select {
 	case j.merge <- struct{}{}:
@@ -214,12 +213,21 @@ func (j *job) deliver(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("it is not merged: %w", err)
 	}
-	if j.o.Health != nil {
-		if err := j.o.Health(over, string(j.repo)); err != nil {
-			return j.takeBack(over, merged, fmt.Errorf("the health check failed after it was merged: %w", err))
-		}
+	if err := ask(over, j.o.Health, j.repo); err != nil {
+		return j.takeBack(over, merged, fmt.Errorf("the health check failed after it was merged: %w", err))
 	}
 	return j.remove(over, true)
+}
+
+// ask calls a function of the host; nil: there is none. A panic is its error, as work must not stay half done.
+func ask(ctx context.Context, f func(ctx context.Context, dir string) error, dir git) error {
+	_, err := call.Do(ctx, 0, func(ctx context.Context) (none struct{}, err error) {
+		if f != nil {
+			err = f(ctx, string(dir))
+		}
+		return none, err
+	})
+	return err
 }
 
 // takeBack reverts a merge, and leaves what others have committed since.
@@ -240,7 +248,8 @@ func (j *job) takeBack(ctx context.Context, merged string, why error) error {
 		why = fmt.Errorf("%w; it could not be reverted: %w", why, err)
 	}
 	if j.o.Restart != nil {
-		if err := j.o.Restart(ctx); err != nil {
+		restart := func(ctx context.Context, _ string) error { return j.o.Restart(ctx) }
+		if err := ask(ctx, restart, j.repo); err != nil {
 			why = fmt.Errorf("%w; restart: %w", why, err)
 		}
 	}

@@ -117,8 +117,8 @@ func TestNothingIsLost(t *testing.T) {
 		"gate": {outcome: failed, says: "did not pass"},
 		"guard": {o: &worktree.Options{Guard: func(context.Context, string) error { return refused }},
 			says: "guard"},
-		"syntax": {o: &worktree.Options{Guard: worktree.GoSyntax}, says: "x.go:1",
-			work: func(dir string) { write(t, dir+"/x.go", "pakage x") }},
+		"syntax": {o: &worktree.Options{Guard: worktree.GoSyntax}, says: "expected 'package', found pakage\ny.go:1",
+			work: func(dir string) { write(t, dir+"/x.go", "pakage x"); write(t, dir+"/y.go", "pakage y") }},
 		"conflict": {says: "a.txt", work: func(dir string) { write(t, dir+"/a.txt", "theirs\n") },
 			main: func(repo string) { write(t, repo+"/a.txt", "ours\n"); git(t, repo, "commit", "-qam", "ours") }},
 		"not committed": {says: "overwritten", work: func(dir string) { write(t, dir+"/a.txt", "theirs\n") },
@@ -183,15 +183,17 @@ func TestHealth(t *testing.T) {
 				write(t, repo+"/c.txt", "of a person\n") // somebody commits meanwhile
 				git(t, repo, "add", "c.txt")
 				git(t, repo, "commit", "-qm", "person")
-				return errors.New("it is down")
+				panic("it is down") // as an error: nothing stays half done
 			}
 			return nil
 		},
-		Restart: func(context.Context) error { restarted++; return nil },
+		Restart: func(context.Context) error { restarted++; panic("nobody there") },
 	})
 	got := attempt(t, a, "1", delivered, func(dir string) { write(t, dir+"/bad.txt", "bad") })
 	require.Equal(t, rank.Failed, got.Outcome)
 	require.Contains(t, got.Complaint, "it is down")
+	require.Contains(t, got.Complaint, "nobody there")
+	require.Contains(t, got.Complaint, left(t, repo)[0])
 	require.NoFileExists(t, repo+"/bad.txt")
 	require.Equal(t, "of a person\n", read(t, repo+"/c.txt"))
 	require.Empty(t, git(t, repo, "status", "--porcelain"))
