@@ -31,7 +31,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-const head = "## Learned\n"
+const head = "## Learned"
 
 // Notebook is a file of notes. It may be used concurrently.
 type Notebook struct {
@@ -75,21 +75,25 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	before, after, ok := strings.Cut(text, head)
+	end := "\n"
+	if !strings.Contains(text, head+end) && strings.Contains(text, "\r\n") { // as editors of Windows end lines
+		end = "\r\n"
+	}
+	before, after, ok := strings.Cut(text, head+end)
 	if !ok {
-		before = strings.TrimLeft(strings.TrimRight(text, "\n")+"\n\n", "\n")
+		before = strings.TrimLeft(strings.TrimRight(text, "\r\n")+end+end, "\r\n")
 	}
 	section, rest, more := strings.Cut(after, "\n## ")
-	section = strings.TrimRight(section, "\n")
+	section = strings.TrimRight(section, "\r\n")
 	for _, one := range n.noted {
 		if line := one.line(ctx, a); line != "" && !strings.Contains(text+section, line) {
-			section += "\n- " + one.event.At.Local().Format(time.DateOnly) + " " + line
+			section += end + "- " + one.event.At.Local().Format(time.DateOnly) + " " + line
 		}
 	}
 	if more {
-		rest = "\n## " + rest
+		rest = end + "## " + rest
 	}
-	written := before + head + section + "\n" + rest
+	written := before + head + end + section + end + rest
 	if section == "" || written == text {
 		n.noted = nil
 		return nil

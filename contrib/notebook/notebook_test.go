@@ -70,6 +70,20 @@ func TestWrite(t *testing.T) {
 	require.NoError(t, n.Write(t.Context(), a, time.Minute), "what could not be written is written later")
 	require.True(t, strings.HasPrefix(read(), "## Learned\n\n"+line), read())
 
+	for before, begins := range map[string]string{
+		"# Mine\r\n\r\n## Learned\r\n- old\r\n\r\n## Later\r\nmore\r\n": "# Mine\r\n\r\n## Learned\r\n- old\r\n" + line,
+		"# Mine\r\n":                      "# Mine\r\n\r\n## Learned\r\n\r\n" + line,
+		"# Mine\r\n\n## Learned\n- old\n": "# Mine\r\n\n## Learned\n- old\n" + line,
+	} {
+		write(t, file, before, time.Hour)
+		run()
+		require.NoError(t, n.Write(t.Context(), a, 0))
+		require.True(t, strings.HasPrefix(read(), begins), "%q", read())
+		if strings.Contains(before, "Later") {
+			require.True(t, strings.HasSuffix(read(), "\r\n\r\n## Later\r\nmore\r\n"), "%q", read())
+		}
+	}
+
 	own := filepath.Join(filepath.Dir(file), "own.md")            // where a person keeps it, for themselves
 	write(t, own, "# Own\n"+strings.Repeat("\n", 500), time.Hour) // it gets shorter
 	require.NoError(t, errors.Join(os.Chmod(own, 0o600), os.Remove(file), os.Symlink(own, file)))
