@@ -68,27 +68,17 @@ func (r Reflection) MarshalJSON() ([]byte, error) {
 // Resonance is the mean of the confidence and the mean alignment, less 0.1 for each potential issue, kept in
 // [0,1]. Without alignment it is the confidence less the issues. It is of a reflection that passes [Content].
 func Resonance(r Reflection) float64 {
-	v := r.Confidence
-	if aligned := r.aligned(); len(aligned) > 0 {
-		sum := 0.0
-		for _, a := range aligned {
-			sum += a
+	v, n, sum := r.Confidence, 0.0, 0.0
+	for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) { // since a sum of floats depends on its order
+		if a, ok := score(r.AlignmentCheck[aspect]); ok {
+			n, sum = n+1, sum+a
 		}
-		v = (v + sum/float64(len(aligned))) / 2
+	}
+	if n > 0 {
+		v = (v + sum/n) / 2
 	}
 	v -= 0.1 * float64(len(r.PotentialIssues))
 	return min(1, max(0, v))
-}
-
-// aligned returns the values of AlignmentCheck that count, in order, since the sum of floats depends on it.
-func (r *Reflection) aligned() (values []float64) {
-	for _, a := range r.AlignmentCheck {
-		if v, ok := score(a); ok {
-			values = append(values, v)
-		}
-	}
-	slices.Sort(values)
-	return values
 }
 
 // score is what a value of an AlignmentCheck counts. A store may bring a number back as another type of
