@@ -15,14 +15,9 @@ import (
 // meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 	for again := true; again; {
-		var r *record
-		var was store.Revision
-		err := s.update(ctx, func(b *store.Batch) (err error) {
-			r, was, err = s.read(ctx, b, id)
-			return err
-		})
+		r, was, err := s.read(ctx, s.reader(), id)
 		if err != nil {
-			return err
+			return fmt.Errorf("memory: %w", err)
 		}
 		out := r.export(s.scope)
 		if err := f(&out); err != nil {
@@ -34,7 +29,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 		}
 		err = s.update(ctx, func(b *store.Batch) error {
 			now, rev, err := s.read(ctx, b, id)
-			if again = err == nil && (rev == 0 || rev != was); err != nil || again { // 0 is of whatever was staged
+			if again = err == nil && rev != was; err != nil || again { // what others have staged just now has rev 0
 				return err
 			}
 			was := now.text()
@@ -74,7 +69,7 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 // quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a
 // circle all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	r, _, err := s.read(ctx, s.b.g.Store(), old) // another process may have written it just now
+	r, _, err := s.read(ctx, s.reader(), old) // another process may have written it just now
 	if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}

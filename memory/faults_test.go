@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -78,6 +79,37 @@ func TestAChangeIsOneStep(t *testing.T) {
 		require.Len(t, recall(t, s, memory.Query{Text: "spoke"}), 1)
 	}
 	wg.Wait()
+}
+
+// A part of a step changes what an earlier part has staged, and names it.
+func TestChangesOfWhatIsStaged(t *testing.T) {
+	t.Parallel()
+	g := store.NewGroup(store.NewMem())
+	bank, err := memory.OpenGroup(t.Context(), g, nil)
+	require.NoError(t, err)
+	var one, two memory.Record
+	require.NoError(t, g.Update(t.Context(), func(b *store.Batch) error {
+		s := bank.In("a").Stage(b)
+		one, err = s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "one"})
+		require.NoError(t, err)
+		two, err = s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "two"})
+		require.NoError(t, err)
+		require.NoError(t, s.Supersede(t.Context(), one.ID, two.ID))
+		asked := 0
+		return s.Update(t.Context(), two.ID, func(r *memory.Record) error {
+			if asked++; asked > 3 {
+				return errors.New("asked again and again")
+			}
+			r.Content = "three"
+			return nil
+		})
+	}))
+	got, err := bank.In("a").Get(t.Context(), one.ID)
+	require.NoError(t, err)
+	require.Equal(t, two.ID, got.SupersededBy)
+	got, err = bank.In("a").Get(t.Context(), two.ID)
+	require.NoError(t, err)
+	require.Equal(t, "three", got.Content)
 }
 
 // What others change at the same time, in this process and in another one, is not undone.
