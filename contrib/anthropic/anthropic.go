@@ -116,27 +116,25 @@ func (m *Model) body(r *reason.Request) object {
 	if system != "" {
 		b["system"] = []object{m.cached(object{"type": "text", "text": system})}
 	}
-	var messages []object
-	role, blocks := "", []any(nil)
-	flush := func() {
-		if len(blocks) > 0 {
-			messages = append(messages, object{"role": role, "content": blocks})
-		}
+	type said struct {
+		Role    string `json:"role"`
+		Content []any  `json:"content"`
 	}
+	var messages []*said
+	last := &said{}
 	for i := range r.Messages {
-		next, more := message(&r.Messages[i])
-		if next != role { // the results of one answer's calls stand in one message
-			flush()
-			role, blocks = next, nil
+		role, blocks := message(&r.Messages[i])
+		if role != last.Role && len(blocks) > 0 { // the results of one answer's calls stand in one message
+			last = &said{Role: role}
+			messages = append(messages, last)
 		}
-		blocks = append(blocks, more...)
+		last.Content = append(last.Content, blocks...)
 	}
-	if n := len(blocks); n > 0 {
-		if last, ok := blocks[n-1].(object); ok {
-			m.cached(last)
+	if n := len(last.Content); n > 0 {
+		if end, ok := last.Content[n-1].(object); ok {
+			m.cached(end)
 		}
 	}
-	flush()
 	b["messages"] = messages
 	var tools []object
 	for _, t := range r.Tools {
