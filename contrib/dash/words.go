@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/internal/fence"
 )
@@ -60,14 +62,7 @@ func count(n int, what string) string {
 	return number(n) + " " + what
 }
 
-// number writes thousands apart.
-func number(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func number(n int) string { return humanize.Comma(int64(n)) }
 
 // amount are dollars, where they are known.
 func amount(usd *float64) string {
