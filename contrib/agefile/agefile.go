@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"github.com/google/renameio/v2/maybe"
 )
 
 // Errors of a File. They may be wrapped.
@@ -137,12 +138,8 @@ func (f *File) Change(change func(all map[string]string) error) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
 	}
-	_ = os.Remove(f.path + ".new") // of a crash: it would keep its mode
 	if err == nil {
-		err = os.WriteFile(f.path+".new", sealed.Bytes(), 0o600)
-	}
-	if err == nil {
-		err = os.Rename(f.path+".new", f.path)
+		err = maybe.WriteFile(f.path, sealed.Bytes(), 0o600)
 	}
 	f.read = time.Time{} // the next reader looks at the file
 	return err

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	filippo.io/age v1.3.1
 	github.com/arc-learn/arc v0.1.0
+	github.com/google/renameio/v2 v2.0.2
 	github.com/stretchr/testify v1.12.1
 )
 
