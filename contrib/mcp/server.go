@@ -48,6 +48,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
@@ -163,6 +164,9 @@ func Share(ctx context.Context, agent *arc.Agent, dir string, o *Options) error 
 	if err == nil {
 		defer l.Close()
 		err = os.Chmod(name, 0o600) // the directory is this user's meanwhile
+	}
+	if errors.Is(err, syscall.EINVAL) { // some systems take 108 bytes, some fewer
+		err = fmt.Errorf("the path is too long for a socket: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("mcp: share: %w", err)

@@ -457,4 +457,11 @@ func TestShare(t *testing.T) {
 	require.ErrorIs(t, <-shared, context.Canceled)
 }
 
+// The system says no more of a path that no socket can have than that an argument is invalid.
+func TestShareBelowALongPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.ErrorContains(t, Share(t.Context(), nil, dir, nil), "the path is too long for a socket: listen unix "+dir)
+}
+
 func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
