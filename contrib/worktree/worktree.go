@@ -40,14 +40,13 @@ type Around struct {
 func New(ctx context.Context, repo string, o *Options) (*Around, error) {
 	a := &Around{o: *cmp.Or(o, new(Options)), merge: make(chan struct{}, 1)}
 	top, err := git(repo).do(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
+	if err == nil {
+		a.o.Dir, err = filepath.Abs(cmp.Or(a.o.Dir, top+".worktrees"))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
 	a.repo = git(top)
-	a.o.Dir = cmp.Or(a.o.Dir, top+".worktrees")
-	if a.o.Dir, err = filepath.Abs(a.o.Dir); err != nil {
-		return nil, fmt.Errorf("worktree: %w", err)
-	}
 	return a, nil
 }
 
