@@ -129,18 +129,13 @@ func (f *File) Change(change func(all map[string]string) error) error {
 	}
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, recipient)
-	if err == nil {
-		err = json.NewEncoder(w).Encode(values)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = w.Close()
+	if err := errors.Join(json.NewEncoder(w).Encode(values), w.Close()); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(f.path), 0o700)
-	}
-	if err == nil {
-		err = maybe.WriteFile(f.path, sealed.Bytes(), 0o600)
-	}
+	err = errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700), maybe.WriteFile(f.path, sealed.Bytes(), 0o600))
 	f.read = time.Time{} // the next reader looks at the file
 	return err
 }

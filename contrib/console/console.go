@@ -155,11 +155,7 @@ func Listen(path string, run func(ctx context.Context, t *Terminal) int) (*Serve
 	}
 	s := &Server{listener: l}
 	s.busy.Go(func() { // ends with Close
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
+		for conn, err := l.Accept(); err == nil; conn, err = l.Accept() {
 			s.busy.Go(func() { serve(conn, run) })
 		}
 	})

@@ -27,9 +27,7 @@ func New() (func(text string) []string, error) {
 	return func(text string) []string {
 		var secrets []string
 		for _, f := range d.DetectString(text) {
-			if f.Secret != "" {
-				secrets = append(secrets, f.Secret)
-			}
+			secrets = append(secrets, f.Secret)
 		}
 		return secrets
 	}, nil

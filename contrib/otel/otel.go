@@ -123,12 +123,8 @@ func (t *traced) Generate(ctx context.Context, r *reason.Request) (*reason.Respo
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(t.attrs...))
 	span.SetAttributes(attribute.Bool("gen_ai.request.stream", r.OnText != nil))
 	began := time.Now()
-	var err error
-	ended := false
-	defer func() { // also where the model panics
-		if !ended {
-			err = errors.New("panic")
-		}
+	err := errors.New("panic") // as long as the model has not returned
+	defer func() {
 		attrs := t.attrs
 		if err != nil {
 			attrs = append(attrs[:len(attrs):len(attrs)], attribute.String("error.type", classOf(err)))
@@ -136,10 +132,9 @@ func (t *traced) Generate(ctx context.Context, r *reason.Request) (*reason.Respo
 		t.seconds.Record(ctx, time.Since(began).Seconds(), metric.WithAttributes(attrs...))
 		end(span, err)
 	}()
-	response, err := t.model.Generate(ctx, r)
-	ended = true
-	if response == nil {
-		return response, err
+	var response *reason.Response
+	if response, err = t.model.Generate(ctx, r); response == nil {
+		return nil, err
 	}
 	span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{response.Stop}))
 	if u := response.Usage; u != nil {
