@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -141,9 +142,7 @@ func logistic(names ...string) float64 {
 	for _, n := range names {
 		fmt.Fprintf(h, "%d:%s ", len(n), n)
 	}
-	x := h.Sum64() // FNV's low bits are weak: mix them (splitmix64)
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	u := (float64((x^x>>31)>>11) + 0.5) / (1 << 53)
+	x := rand.NewPCG(h.Sum64(), 0).Uint64() // FNV's low bits are weak
+	u := (float64(x>>11) + 0.5) / (1 << 53)
 	return math.Log(u / (1 - u))
 }
