@@ -89,7 +89,7 @@ func (l *Layer) prepare(c Case) (Case, error) {
 		c, err = cleaned(l.clean, c)
 	}
 	if len(c.Turns) > 0 { // "yes" is another case in another conversation
-		c.Conditions = append(c.Conditions, "after turns "+digest(string(encode(c.Turns))))
+		c.Conditions = append(c.Conditions, "after turns "+digest(encode(c.Turns)))
 	}
 	slices.Sort(c.Conditions) // in any order, and said twice, they are the same
 	c.Conditions = slices.Compact(c.Conditions)
@@ -200,18 +200,14 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	if err = l.group.Refresh(ctx); err == nil { // what other processes have committed
 		a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, task, c.Candidates)
 	}
-	if err != nil {
-		return a, err
-	}
-	if c.Fresh || l.opts.Holdout > 0 && l.HeldOut(&c) {
+	if err == nil && (c.Fresh || l.opts.Holdout > 0 && l.HeldOut(&c)) {
 		a.Why = "nothing is recalled for a case that is fresh or held out"
-		return a, nil
+	} else if err == nil {
+		if err = l.advise(ctx, &a); err != nil { // an Advice is whole or has nothing
+			a = Advice{Case: c, Ranked: a.Ranked}
+		}
 	}
-	full := a // an Advice is whole or has nothing
-	if err := l.advise(ctx, &full); err != nil {
-		return a, err
-	}
-	return full, nil
+	return a, err
 }
 
 // HeldOut reports whether a case is of the Holdout, and gets nothing: always the same by Seed and Run, or ID.
@@ -228,13 +224,11 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 		a.Why = err.Error() // it has no plans, but memories
 	}
 	ask := queries(&a.Case, s)
-	if err := l.recall(ctx, a, s, ask[0]); err != nil {
-		return err
+	if err = l.recall(ctx, a, s, ask[0]); err == nil && s.key != "" {
+		err = l.advisePlans(ctx, a, s)
 	}
-	if s.key != "" {
-		if err := l.advisePlans(ctx, a, s); err != nil || a.Fires != nil {
-			return err
-		}
+	if err != nil || a.Fires != nil {
+		return err
 	}
 	return l.recall(ctx, a, s, ask[1:]...)
 }
@@ -262,7 +256,7 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 		return err
 	}
 	var nearest *record
-	same := []*record{found} // those of cases that differ in no more than their words
+	same := append(make([]*record, 0, 1+len(keys)), found) // of cases that differ in no more than their words
 	for _, key := range keys {
 		r, err := l.plans(ctx, c, s, key)
 		if err != nil {
@@ -272,12 +266,10 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 			same = append(same, r)
 		}
 	}
-	if len(same)+len(found.Plans) > 1 { // else no plan is there that words could be compared with
-		plans, now := merge(c.Scope, same, found).inWords(c, s)
-		for _, p := range plans {
-			if a.try(p, now, plans) == "" {
-				return nil
-			}
+	plans, now := merge(c.Scope, same, found).inWords(c, s)
+	for _, p := range plans {
+		if a.try(p, now, plans) == "" {
+			return nil
 		}
 	}
 	a.Why = cmp.Or(a.Why, "no plan was learned of these words and inputs")
@@ -292,11 +284,9 @@ func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error
 // try has a plan fire for the case, in place of all suggestions, or returns why it must not.
 func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 	calls, why := p.fire(now, a.Scope, all, ruleDigests(a.Memories))
-	if why == "" {
+	if a.Why = cmp.Or(a.Why, why); why == "" { // else it is of the best plan
 		a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
-		return ""
 	}
-	a.Why = cmp.Or(a.Why, why) // of the best plan
 	return why
 }
 
@@ -406,9 +396,9 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
 			r.Kind == memory.Episode && strings.Contains(turns, r.Content)
 	}
+	also := slices.Concat(c.Also, scopesOf(c)[1:])
 	for _, q := range queries {
-		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), l.now(), c.Situation
-		q.Also = append(slices.Clone(c.Also), scopesOf(c)[1:]...)
+		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), l.now(), c.Situation, also
 		hits, err := l.bank.In(c.Scope).Recall(ctx, q)
 		if err != nil {
 			return err
@@ -427,6 +417,9 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 			to := &a.Background
 			if h.Record.Trusted {
 				to = &a.Memories
+			}
+			if *to == nil && q.Trust != 0 { // all go there, so they stay where they are
+				*to = hits[:0]
 			}
 			*to = append(slices.Grow(*to, len(hits)-i), h)
 		}
@@ -470,7 +463,7 @@ func situationKey(c *Case, s *shape) string {
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to. Of
 // what two others were refused it tells the words that both were told.
 func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, _ error) {
-	from, _, err := l.sources(ctx, c, warnKind, id)
+	from, _, err := l.sources(ctx, c, warnKind, id, make([]*record, 0, 1+maxScopes))
 	if err != nil {
 		return nil, err
 	}
@@ -525,9 +518,9 @@ func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err
 		Text: head(c.Situation+"\n"+s.template, memory.MaxText), K: maxLike, At: l.now(),
 		Also: each(scopesOf(c)[1:], casesOf),
 	})
-	for _, h := range hits {
+	for i, h := range hits {
 		if h.Slot != s.key && !slices.Contains(keys, h.Slot) {
-			keys = append(keys, h.Slot)
+			keys = append(slices.Grow(keys, len(hits)-i), h.Slot)
 		}
 	}
 	return keys, err
@@ -553,7 +546,7 @@ const otherWords = "it is said in other words"
 
 // differs says in a sentence what a case has otherwise than the cases of a key.
 func (r *record) differs(c *Case, s *shape) string {
-	var out []string
+	out := make([]string, 0, 8)
 	say := func(differs bool, what string) {
 		if differs {
 			out = append(out, what)
@@ -568,6 +561,6 @@ func (r *record) differs(c *Case, s *shape) string {
 		say(given && !was, p+" is given")
 		say(was && !given, p+" is not given")
 	}
-	say(out == nil || fold(r.Template) != s.folded, otherWords) // else it had the same key
+	say(len(out) == 0 || fold(r.Template) != s.folded, otherWords) // else it had the same key
 	return strings.Join(out, "; ")
 }

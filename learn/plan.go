@@ -214,7 +214,7 @@ func (p *plan) worth() float64 { return float64(p.Delivered+1) / float64(p.Deliv
 func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record, error) {
 	e, err := in.Get(ctx, key)
 	if errors.Is(err, store.ErrNotFound) {
-		return &record{}, nil
+		return noRecord, nil
 	}
 	if r, ok := l.read.Get(key); ok && err == nil && r.rev == e.Rev {
 		return r, nil
@@ -260,9 +260,11 @@ func each[T, U any](of []T, f func(T) U) []U {
 	return out
 }
 
-// sources returns the records of an id that a case learns from: its scope's own, and those of other scopes
-// that came to it, which the record of its Lessons names.
-func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*record, up *record, _ error) {
+// sources appends to from the records of an id that a case learns from: its scope's own, and those of other
+// scopes that came to it, which the record of its Lessons names.
+func (l *Layer) sources(
+	ctx context.Context, c *Case, kind, id string, from []*record,
+) (_ []*record, up *record, _ error) {
 	st := l.group.Store()
 	up, err := l.load(ctx, st, c.Lessons.Key(kind, id))
 	if err != nil {
@@ -284,7 +286,7 @@ func (l *Layer) sources(ctx context.Context, c *Case, kind, id string) (from []*
 
 // plans returns the plans of a key for a case, best first, with the deliveries that count, and its records.
 func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*record, error) {
-	from, up, err := l.sources(ctx, c, planKind, key)
+	from, up, err := l.sources(ctx, c, planKind, key, make([]*record, 0, 1+maxScopes))
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +322,7 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		all = *own
 	}
 	all.Plans = nil
-	for _, p := range slices.Concat(own.Plans, up.Plans) {
+	for _, p := range append(append(make([]*plan, 0, 2*maxPlans), own.Plans...), up.Plans...) {
 		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
 			*all.ensure(p.ID) = plan{ID: p.ID, Edit: p.Edit, why: "a person has written it"}
 		}
@@ -366,6 +368,7 @@ func (p *plan) written(d *delivery) bool {
 }
 
 var never = time.Unix(1<<40, 0) // deliveries of a plan that is retired count after it
+var noRecord = new(record)      // of a key that is not there
 
 // until returns until when deliveries of a plan do not count, by what a person has said in records, and why.
 func until(id string, in ...*record) (at time.Time, why string) {

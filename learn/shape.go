@@ -3,6 +3,7 @@ package learn
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func shapeOf(c *Case) (*shape, error) {
 	}
 	s.template = join(split(c.Text, s.in), brace)
 	s.folded = fold(s.template)
-	s.key = digest(string(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths()})))
+	s.key = digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths()}))
 	s.exact = digest(s.key + string(raw))
 	return s, nil
 }
@@ -74,6 +75,7 @@ func (s *shape) paths() []string {
 // and what else cases must have in common. Words are what is between spaces, without the signs at the ends.
 func worded(s string, in []leaf) (all []leaf, rest string) {
 	all = slices.Grow(slices.Clip(in), 8)
+	beside := make([]byte, 0, 256)
 	for _, p := range split(fold(s), in) {
 		s = p.text
 		for _, w := range strings.FieldsFunc(s, isGap) {
@@ -84,12 +86,12 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 					v = json.Number(w)
 				}
 				all = append(all, leaf{fmt.Sprintf("word {%d}", len(all)-len(in)+1), v})
-				rest, s = rest+before+"\x00"+typeOf(v), after
+				beside, s = append(append(append(beside, before...), 0), typeOf(v)...), after
 			}
 		}
-		rest += s + "{" + p.of + "}"
+		beside = append(append(beside, s...), brace(p.of)...)
 	}
-	return all, rest
+	return all, string(beside)
 }
 
 // isGap reports whether a rune is between words: a space, or a letter of a script without them.
@@ -127,9 +129,9 @@ func join(pieces []piece, say func(path string) string) string {
 func brace(path string) string { return "{" + path + "}" }
 
 // digest is the short form of a text in keys and comparisons.
-func digest(s string) string {
+func digest[T ~string | ~[]byte](s T) string {
 	sum := sha256.Sum256([]byte(s))
-	return fmt.Sprintf("%x", sum[:12])
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
 // fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital
