@@ -135,10 +135,9 @@ func (m *match) bind(path string, was []slot) (out any, why string) {
 		same, alike = same && w.v == was[0].v, alike && slices.Equal(w.cut, was[0].cut)
 	}
 	for _, v := range m.values {
-		says := !v.constant() // which stays what it was
-		if m.shows {          // true, false and null are of many inputs: of one with the same name only
-			says = text || v.path[strings.LastIndex(v.path, ".")+1:] == path[strings.LastIndex(path, ".")+1:]
-		}
+		// True, false and null are of many inputs: of one with the same name only. A constant stays what it was.
+		says := text || v.path[strings.LastIndex(v.path, ".")+1:] == path[strings.LastIndex(path, ".")+1:]
+		says = says && (m.shows || !v.constant())
 		if says && slices.EqualFunc(v.was, was, func(v any, w slot) bool { return v == w.v }) {
 			return m.use(v.path), ""
 		}

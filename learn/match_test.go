@@ -189,6 +189,12 @@ func TestFire(t *testing.T) {
 		{"a choice that nobody said", [3]string{"x", `{"a":"p"}`, `{"c":"p","fast":true}`}, [3]string{"x", `{"a":"q"}`, `{"c":"q","fast":false}`}, []row{
 			{"x", `{"a":"r"}`, ""},
 		}},
+		{"a choice that another goes with by chance", [3]string{"x", `{"n":5,"urgent":false}`, `{"n":5,"ask":false}`}, [3]string{"x", `{"n":20,"urgent":true}`, `{"n":20,"ask":true}`}, []row{
+			{"x", `{"n":18,"urgent":false}`, ""},
+		}},
+		{"a choice that was said", [3]string{"x", `{"n":5,"how":{"ask":false}}`, `{"n":5,"ask":false}`}, [3]string{"x", `{"n":20,"how":{"ask":true}}`, `{"n":20,"ask":true}`}, []row{
+			{"x", `{"n":18,"how":{"ask":false}}`, `do0{"ask":false,"n":18}`},
+		}},
 		{"without members", [3]string{"x", `{"a":"p"}`, `{"c":"p","o":{},"l":[]}`}, [3]string{"x", `{"a":"q"}`, `{"c":"q","o":{},"l":[]}`}, []row{
 			{"x", `{"a":"r"}`, `do0{"c":"r","l":[],"o":{}}`},
 		}},
