@@ -1018,7 +1018,7 @@ func TestOpen(t *testing.T) {
 	for p, err := range v.Approvals(t.Context()) {
 		require.NoError(t, err)
 		require.NoError(t, a.Shutdown(t.Context())) // as if the process ended right after the ruling
-		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "ben", Note: "not now"}))
+		require.NoError(t, a.In(p.Scope).Decide(t.Context(), act.Ruling{Approval: p.ID, By: "ben", Note: "not now"}))
 	}
 	require.NoError(t, a.Close())
 	a, err = arc.Open(t.Context(), dir, h, nil)

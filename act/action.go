@@ -298,7 +298,7 @@ func (a *action) permit(ctx context.Context) error {
 	id := digest([]byte(strings.Join([]string{a.call.Run, a.kind, a.Name, strconv.Itoa(a.call.Attempt),
 		a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
 	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
-	p := Approval{ToolCall: shown, Run: a.call.Run, About: a.call.Task.Objective, Mode: mode}
+	p := Approval{ToolCall: shown, Scope: a.call.Scope, Run: a.call.Run, About: a.call.Task.Objective, Mode: mode}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	asked, err := a.journal.asked(ctx, &p)
 	if p.Mode = max(p.Mode, mode); err == nil && !asked && mode >= Veto {

@@ -23,11 +23,12 @@ import (
 // of an irreversible call, has another. What was asked, a person decides; a stricter Mode holds.
 type Approval struct {
 	reason.ToolCall
-	Run      string    // the ID of the run that waits
-	About    string    // what it is for, in words: the task's objective
-	Mode     Mode      // Veto, Gated or Compound
-	Why      []string  // "mode is gated", "amount is 120, above 100", and the run's irreversible calls
-	Deadline time.Time // afterwards silence lets a Veto go on and denies the others
+	Scope    store.Scope // of the run that waits
+	Run      string      // its ID
+	About    string      // what it is for, in words: the task's objective
+	Mode     Mode        // Veto, Gated or Compound, in JSON as a number: 2, 3 or 4
+	Why      []string    // "mode is gated", "amount is 120, above 100", and the run's irreversible calls
+	Deadline time.Time   // afterwards silence lets a Veto go on and denies the others
 }
 
 // Ruling is a person's answer to an Approval. The zero value with an id is none: a no has By or Note.

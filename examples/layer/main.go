@@ -1,7 +1,7 @@
 // Layer puts arc's learning around an agent that was there before: a loop on net/http that calls an
 // OpenAI-compatible model with tools. Without -url a model of a few lines answers, so that it runs anywhere:
 //
-//	go run ./examples/layer -url http://localhost:11434/v1/chat/completions -model qwen3
+//	go run ./examples/layer -url http://localhost:11434/v1 -model qwen3
 //
 // The check refuses the first answer, and the next ones are warned. Two cases teach the calls of the tools:
 // from the third on they are made without asking the model.
@@ -89,7 +89,7 @@ func (a *agent) ask(ctx context.Context, messages []message) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return message{}, err
 	}
@@ -121,7 +121,7 @@ func run(c reason.PlanCall) string {
 
 func main() {
 	a := &agent{}
-	flag.StringVar(&a.url, "url", "", "chat completions")
+	flag.StringVar(&a.url, "url", "", "of an OpenAI-compatible API")
 	flag.StringVar(&a.model, "model", "", "name of the model")
 	flag.Parse()
 	if a.url == "" {
