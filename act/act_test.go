@@ -405,6 +405,8 @@ func TestWhatAsks(t *testing.T) {
 		{name: "in other letters", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":1,"AMOUNT":500}`, mode: act.Gated, why: "500"},
 		{name: "named twice", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":1,"amount":500}`, mode: act.Gated, why: "500"},
 		{name: "huge", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":1e399}`, mode: act.Gated, why: "amount is 1000"},
+		{name: "as far below 0", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":-100.01}`, mode: act.Gated, why: "amount is -100.01"},
+		{name: "a little below 0", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":-100}`},
 		{name: "no number", worker: act.Worker{AskAbove: amounts}, inputs: `{"amount":"all of it"}`, mode: act.Gated, why: "all of it"},
 		{name: "not given", worker: act.Worker{AskAbove: amounts}, inputs: `{"sum":500}`, mode: act.Gated, why: "not given"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -335,7 +336,7 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 			}
 			found = true
 			amount, err := strconv.ParseFloat(strings.Trim(string(v), `" `), 64)
-			if err != nil || !(amount <= limit) { // what is no number asks, NaN too
+			if err != nil || !(math.Abs(amount) <= limit) { // what is no number asks, NaN too
 				why = append(why, fence.Clip(fmt.Sprintf("%s is %s, above %v", name, v, limit), maxShown))
 			}
 		}

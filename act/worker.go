@@ -62,7 +62,7 @@ type Worker struct {
 	Mode         Mode               // zero: it acts without a person
 	Blast        Blast              // zero: a mistake reaches nobody else
 	Irreversible bool               // once a run unless a person says so, see [Do]; in a plan that fires it asks
-	AskAbove     map[string]float64 // asks where the input of a name is above it, no number, or not there
+	AskAbove     map[string]float64 // asks where the input of a name is further from 0, no number, or absent
 	Secrets      []string           // names of the secrets that it gets
 }
 

@@ -76,20 +76,22 @@ type Usage struct {
 	EstimateUSD *float64 `json:"estimate_usd" cbor:",omitzero"` // tokens times list price
 }
 
-// Add returns the sum of u and v, or the one that is known. So it is with their figures. It changes neither.
+// Add returns the sum of u and v, or the one that is known. So it is with their figures: one of v that is NaN
+// or below 0 is unknown. It changes neither.
 func (u *Usage) Add(v *Usage) *Usage {
-	if u == nil || v == nil {
-		return cmp.Or(u, v)
+	if v == nil {
+		return u
 	}
+	u = cmp.Or(u, &Usage{})
 	usd := func(a, b *float64) *float64 {
-		if a == nil || b == nil {
-			return cmp.Or(a, b)
+		if b == nil || !(*b >= 0) {
+			return a
 		}
-		return new(*a + *b)
+		return new(*cmp.Or(a, new(0.)) + *b)
 	}
 	return &Usage{
-		Calls: u.Calls + v.Calls, Input: u.Input + v.Input, Output: u.Output + v.Output,
-		Cached: u.Cached + v.Cached, CostUSD: usd(u.CostUSD, v.CostUSD),
+		Calls: u.Calls + max(0, v.Calls), Input: u.Input + max(0, v.Input), Output: u.Output + max(0, v.Output),
+		Cached: u.Cached + max(0, v.Cached), CostUSD: usd(u.CostUSD, v.CostUSD),
 		EstimateUSD: usd(u.EstimateUSD, v.EstimateUSD),
 	}
 }

@@ -176,9 +176,5 @@ func (s *summary) take(r *record, from, to int64) {
 	}
 }
 
-func ratio(sum float64, n int) float64 {
-	if n == 0 {
-		return 0
-	}
-	return sum / float64(n)
-}
+// ratio is a mean, of nothing 0, as its sum is.
+func ratio(sum float64, n int) float64 { return sum / float64(max(1, n)) }

@@ -25,7 +25,7 @@ type Options struct {
 	Schema json.RawMessage // the JSON Schema of the final answer; nil: free text
 
 	// Max bounds what the model is asked for: Calls of it, Input and Output tokens as far as they are reported,
-	// and CostUSD, reported or else estimated. 0 and nil are no bound. Tools are called 64 times at most.
+	// and CostUSD, reported or else estimated. 0 and nil are no bound, below 0 nothing fits. Tools are called 64 times at most.
 	Max reason.Usage
 }
 
@@ -225,12 +225,12 @@ func (a *attempt) affords() error {
 	u, most := a.usage.Add(&reason.Usage{}), a.opts.Max
 	took := [...]int{u.Calls, u.Input, u.Output}
 	for i, bound := range [...]int{most.Calls, most.Input, most.Output} {
-		if bound > 0 && took[i] >= bound {
+		if bound != 0 && took[i] >= bound { // one below 0 is none that anything fits in
 			what := [...]string{"calls of the model", "input tokens", "output tokens"}[i]
 			return fmt.Errorf("the attempt took %d of %d %s", took[i], bound, what)
 		}
 	}
-	if usd := cmp.Or(u.CostUSD, u.EstimateUSD); most.CostUSD != nil && usd != nil && *usd >= *most.CostUSD {
+	if usd := cmp.Or(u.CostUSD, u.EstimateUSD); most.CostUSD != nil && usd != nil && !(*usd < *most.CostUSD) {
 		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, *most.CostUSD)
 	}
 	if len(a.made) >= maxCalls+together { // it was told that no calls are left

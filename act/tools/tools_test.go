@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -459,6 +460,9 @@ func TestBounds(t *testing.T) {
 		{"calls of the model", tools.Options{Max: reason.Usage{Calls: 4}}, nil, 4, 8, "4 of 4 calls"},
 		{"tokens", tools.Options{Max: reason.Usage{Input: 300}}, nil, 3, 6, "300 of 300 input tokens"},
 		{"dollars", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, &price, 2, 4, "$0.0400 of $0.0300"},
+		{"calls below 0", tools.Options{Max: reason.Usage{Calls: -1}}, nil, 0, 0, "0 of -1 calls"},
+		{"tokens below 0", tools.Options{Max: reason.Usage{Output: -5}}, nil, 0, 0, "0 of -5 output tokens"},
+		{"dollars that are no number", tools.Options{Max: reason.Usage{CostUSD: new(math.NaN())}}, &price, 1, 2, "of $NaN"},
 		{"an unknown price is no bound", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, nil, 36, 64, "goes on calling"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -468,9 +472,13 @@ func TestBounds(t *testing.T) {
 			require.Contains(t, a.Complaint, c.says)
 			require.Len(t, m.asked, c.answers)
 			require.Len(t, s.log, c.calls)
+			if c.answers == 0 {
+				require.Nil(t, a.Usage)
+				return
+			}
 			require.Equal(t, c.answers, a.Usage.Calls)
 			if c.price != nil {
-				require.InDelta(t, .04, *a.Usage.CostUSD, 1e-9)
+				require.InDelta(t, .02*float64(c.answers), *a.Usage.CostUSD, 1e-9)
 			}
 		})
 	}
