@@ -69,7 +69,7 @@ type Options struct {
 	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.
 	Daily Budget
 
-	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended; 0: 90 days
+	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended, and IDs are known; 0: 90 days
 
 	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
 	Learn  learn.Options   // of each tenant, but for Scope and Memory; its Seed is that here where it is 0
@@ -185,8 +185,8 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck) {
 		return nil, fmt.Errorf("arc: no such Options.OnStuck: %q", opts.OnStuck)
 	}
-	opts.Retention = cmp.Or(opts.Retention, 90*24*time.Hour)
-	opts.Patience, opts.Timeout = cmp.Or(opts.Patience, time.Hour), cmp.Or(opts.Timeout, 10*time.Minute)
+	opts.Retention, opts.Patience = cmp.Or(max(0, opts.Retention), 90*24*time.Hour), cmp.Or(max(0, opts.Patience), time.Hour)
+	opts.Timeout = cmp.Or(max(0, opts.Timeout), 10*time.Minute)
 	opts.Learn.Memory = nil
 	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
 	if err := a.SetWorkers(h.Workers); err != nil {
@@ -223,7 +223,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 		workers[i].Gates = slices.Concat(a.host.Gates, w.Gates)
 		workers[i].Timeout = cmp.Or(w.Timeout, a.opts.Timeout)
 	}
-	r, err := act.NewRunner(workers, a.host.Approver, a.opts.Approvals, a.host.Secrets, a.host.Around...)
+	r, err := act.NewRunner(workers, a.host.Approver, max(0, a.opts.Approvals), a.host.Secrets, a.host.Around...)
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)
 	}

@@ -71,7 +71,7 @@ func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanit
 	o.Scope, o.Lessons = plain(o.Scope), plain(o.Lessons)
 	o.Lessons = cmp.Or(o.Lessons, o.Scope)
 	if o.ID == "" {
-		o.ID = newID(a.opts.Now())
+		o.ID = a.opts.Now().UTC().Format("20060102-150405-") + rand.Text()[:10] // it sorts by its time
 	}
 	if err := o.check(); err != nil {
 		return o, nil, err
@@ -172,11 +172,6 @@ func newRecord(o *Objective, now time.Time) *record {
 		r.aim().Given = true
 	}
 	return r
-}
-
-// newID returns an ID that sorts by its time.
-func newID(now time.Time) string {
-	return now.UTC().Format("20060102-150405-") + rand.Text()[:10]
 }
 
 // plain is the scope, and the empty one for "_", which is its other name.
