@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -188,6 +189,47 @@ func TestDaily(t *testing.T) {
 			require.Nil(t, got.Usage)
 		})
 	}
+}
+
+// What a worker says it took, and cannot have, gives nothing back and lifts no bound.
+func TestUsageThatCannotBe(t *testing.T) {
+	for _, usd := range []float64{math.NaN(), -100, math.Inf(-1)} {
+		n := 0
+		w := (&arctest.Worker{}).As("ann")
+		w.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			took := &reason.Usage{Calls: 1, Input: 10, CostUSD: new(1.)}
+			if n++; n == 1 {
+				took.Input, took.CostUSD = -1000, &usd
+			}
+			return &act.Result{Text: "done", Usage: took}, nil
+		})
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Daily: arc.Budget{USD: 2}})
+		var last *arc.Report
+		for i := range 5 {
+			last = run(t, a, arc.Objective{Text: fmt.Sprint("write ", i), Budget: arc.Budget{USD: 5}})
+		}
+		require.Equal(t, arc.Spent, last.Cause, "%v", usd)
+		require.LessOrEqual(t, n, 4, "%v", usd)
+	}
+}
+
+// A time below 0 is no time, so nothing is deleted at once, and silence agrees to nothing at once.
+func TestTimesBelowZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		veto := (&arctest.Worker{}).As("cat", "sign")
+		veto.Mode = act.Veto
+		h := arc.Host{Workers: []act.Worker{veto, (&arctest.Worker{}).As("ann")}}
+		a, _ := agent(t, nil, h, &arc.Options{Scope: "acme", Retention: -1, Approvals: -1, Patience: -1, Timeout: -1})
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "write"}).Status)
+		n, err := a.Maintain(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Zero(t, n)
+		r := run(t, a, arc.Objective{Text: "sign", Tasks: []reason.Task{{Objective: "sign", Skill: "sign"}}})
+		time.Sleep(time.Hour)
+		r, err = a.In("acme").Report(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.Equal(t, arc.Waiting, r.Status)
+	})
 }
 
 // The empty scope, by its name "_", is another one than Options.Scope, where its runs go on by themselves,
