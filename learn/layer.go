@@ -175,7 +175,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
 	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book}
 	l.close = func() error { return nil }
-	if l.opts.Holdout < 0 || l.opts.Holdout >= 1 {
+	if !(l.opts.Holdout >= 0 && l.opts.Holdout < 1) {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
 	l.seed = cmp.Or(l.opts.Seed, rand.Uint64())

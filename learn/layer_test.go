@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -870,7 +871,36 @@ func strangers(t *testing.T, p, way string, repeats bool, name string) {
 
 var fenced = regexp.MustCompile(`(?s)<<<([a-z]+-[0-9a-f]{16}) .*?\n([a-z]+-[0-9a-f]{16})>>>\n`)
 
+// Rules of one user make no plan of another deliberate, where they share their Lessons.
+func TestRulesOfOthers(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	users := []memory.Scope{"acme/anna", "acme/ben"}
+	for _, who := range users {
+		_, err := b.Memory(who).Remember(t.Context(), memory.Draft{Kind: memory.Rule, Content: "Say hello to " + string(who)})
+		require.NoError(t, err)
+		for i := range 2 {
+			c, p := refund(who, fmt.Sprint("SO-10", i))
+			c.Lessons = "acme"
+			b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		}
+	}
+	for _, who := range users {
+		c, _ := refund(who, "SO-103")
+		c.Lessons = "acme"
+		a := b.before(c)
+		require.NotNil(t, a.Fires, a.Why)
+	}
+	_, err := b.Memory("acme/anna").Remember(t.Context(), memory.Draft{Kind: memory.Rule, Content: "Say goodbye."})
+	require.NoError(t, err)
+	c, _ := refund("acme/anna", "SO-103")
+	c.Lessons = "acme"
+	require.Nil(t, b.before(c).Fires, "a new one makes hers deliberate")
+}
+
 func TestHoldout(t *testing.T) {
+	wrong := acme(learn.Options{Holdout: math.NaN()})
+	_, err := learn.New(t.Context(), store.NewMem(), &wrong)
+	require.ErrorContains(t, err, "not in [0, 1)")
 	b := open(t, acme(learn.Options{Holdout: .25, Seed: 7}))
 	held := 0
 	for i := range 200 {

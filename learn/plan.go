@@ -430,9 +430,11 @@ func (p *plan) fire(
 	if calls == nil {
 		return nil, cmp.Or(why, p.why, "it was delivered once")
 	}
-	known := p.Deliveries[len(p.Deliveries)-1].Rules
-	if slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(known, r) }) {
-		return nil, "there is a rule that its last deliberation did not know"
+	knew := func(d *delivery) bool {
+		return !slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(d.Rules, r) })
+	}
+	if !slices.ContainsFunc(p.Deliveries, knew) { // the last may be of a scope with other rules
+		return nil, "there is a rule that none of its deliberations knew"
 	}
 	return calls, ""
 }
