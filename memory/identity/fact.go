@@ -196,7 +196,7 @@ func (x *Identity) aged(ctx context.Context, f fact, err error) (Fact, error) {
 	if err != nil {
 		return Fact{}, err
 	}
-	p, err := x.Profile(ctx)
+	p, err := x.Profile(context.WithoutCancel(ctx)) // what was kept is told
 	f.Confidence = f.effective(x.clock(), p.HalfLifeDays)
 	return f.Fact, err
 }
