@@ -85,10 +85,12 @@ func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d 
 		drafts = append(drafts, one)
 	}
 	for _, n := range answer.Holds { // the same draft again strengthens; who is trusted needs no model's word
-		if n > 0 && n <= len(known) && !known[n-1].Record.Trusted {
-			again := known[n-1].Record.Draft
-			again.Key, again.Source = "", d.Source
-			drafts = append(drafts, again)
+		if n > 0 && n <= len(known) {
+			now, err := space.Get(ctx, known[n-1].Record.ID) // it may be forgotten, or changed, meanwhile
+			now.Key, now.Source = "", d.Source
+			if err == nil && !now.Trusted && now.Content == known[n-1].Content {
+				drafts = append(drafts, now.Draft)
+			}
 		}
 	}
 	kept, err := space.RememberAll(ctx, drafts)

@@ -1,6 +1,7 @@
 package reason_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,33 @@ func TestFactsOfALongConversation(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, ids, 1)
 	require.Contains(t, script.Requests()[1].Messages[2].Text, "fact 2 has no content")
+}
+
+// What was forgotten or changed while the model was asked is not said again.
+func TestFactsOfWhatIsForgottenMeanwhile(t *testing.T) {
+	b, err := memory.Open(t.Context(), store.NewMem(), nil)
+	require.NoError(t, err)
+	space := b.In("acme")
+	var ids []memory.ID
+	for _, said := range []string{"Anna drinks green tea", "Anna drinks black tea"} {
+		r, err := space.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: said, Source: memory.Source{Origin: memory.Model}})
+		require.NoError(t, err)
+		ids = append(ids, r.ID)
+	}
+	m := reason.ModelFunc(func(context.Context, *reason.Request) (*reason.Response, error) {
+		require.NoError(t, space.Forget(t.Context(), ids[0]))
+		require.NoError(t, space.Update(t.Context(), ids[1], func(r *memory.Record) error { r.Content = "Anna drinks water"; return nil }))
+		return &reason.Response{Text: `{"facts":[],"holds":[1,2]}`, Stop: reason.StopEnd}, nil
+	})
+	turns := []reason.Message{{Role: reason.UserRole, Text: "Anna drinks green and black tea"}}
+	_, err = reason.Facts(t.Context(), m, space, turns, memory.Draft{})
+	require.NoError(t, err)
+	var left []string
+	for r, err := range space.All(t.Context()) {
+		require.NoError(t, err)
+		left = append(left, r.Content)
+	}
+	require.Equal(t, []string{"Anna drinks water"}, left)
 }
 
 // What is missing is told in words.
