@@ -1061,6 +1061,33 @@ func TestBudget(t *testing.T) {
 	require.Equal(t, arc.Delivered, got.Status)
 }
 
+// Sources are asked at once. That one has failed is told, and what is decided then is no plan.
+func TestSourceFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := func(ctx context.Context, _ string, _ int) ([]string, error) {
+			<-ctx.Done()
+			return nil, errors.New("no index")
+		}
+		found := func(context.Context, string, int) ([]string, error) { return []string{"the handbook"}, nil }
+		r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+			return arctest.Plan("", reason.Task{Objective: "write", Inputs: b.Inputs}), nil
+		}}
+		h := arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}, Sources: []reason.Source{hangs, found, hangs}}
+		a, _ := agent(t, nil, h, &arc.Options{Timeout: time.Minute})
+		began := time.Now()
+		for i := range 3 {
+			require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "write", Inputs: order(i)}).Status)
+		}
+		require.Equal(t, 3*time.Minute, time.Since(began))
+		require.Len(t, r.Briefs(), 3, "nothing fires")
+		for _, b := range r.Briefs() {
+			require.Len(t, b.Passages, 3)
+			require.Contains(t, b.Passages[0], "A search failed, so what it would have found is missing: no index")
+			require.Equal(t, "the handbook", b.Passages[2])
+		}
+	})
+}
+
 // What a Judge takes of its model counts as any call does: where it is away, refuses and passes.
 func TestJudgeIsPaidFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -753,7 +754,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if len(t.Aims) == 1 {
 		o.Usage = t.Usage
 	}
-	if v != learn.Failed && t.Cause == "" && (a.Thought || a.Fired || a.Made) {
+	if v != learn.Failed && t.Cause == "" && (a.Thought && !a.Blind || a.Fired || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}
 	}
 	if len(t.objective.Data) > 0 {
@@ -898,14 +899,25 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 			b.Advice = s.Step + ": " + strings.Join(s.Evidence, "; ")
 		}
 	}
-	for _, source := range t.agent.host.Sources {
-		passages, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]string, error) {
-			return source(ctx, a.Text, passageTokens)
+	found, errs := make([][]string, len(t.agent.host.Sources)), make([]error, len(t.agent.host.Sources))
+	var wg sync.WaitGroup
+	for i, source := range t.agent.host.Sources {
+		wg.Go(func() {
+			errs[i] = errors.New("a Source ended its goroutine")
+			found[i], errs[i] = call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]string, error) {
+				return source(ctx, a.Text, passageTokens)
+			})
 		})
-		if err != nil {
-			t.event("source failed", "", t.clean.Prose(err.Error()))
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil { // first, since nothing found is something else
+			why := t.clean.Prose(err.Error())
+			t.event("source failed", "", why)
+			a.Blind = true
+			b.Passages = slices.Insert(b.Passages, 0, "A search failed, so what it would have found is missing: "+why)
 		}
-		for _, p := range passages {
+		for _, p := range found[i] {
 			b.Passages = append(b.Passages, t.clean.Prose(p))
 		}
 	}

@@ -83,6 +83,7 @@ type aim struct {
 	Worker   string            `cbor:"21,keyasint,omitzero"` // that delivered last
 	Utilized []memory.ID       `cbor:"22,keyasint,omitzero"`
 	Thought  bool              `cbor:"23,keyasint,omitzero"` // a reasoner has made the plan
+	Blind    bool              `cbor:"24,keyasint,omitzero"` // where a Source had failed
 }
 
 // try is an attempt at the next task that did not pass.

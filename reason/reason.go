@@ -103,8 +103,8 @@ type Failure struct {
 // Answer is what a person, or the reasoner, answered to a question.
 type Answer struct{ Question, Text string }
 
-// Source tells what the host knows about the work at hand: texts of at most so many tokens, the most useful
-// first. One that is of a file or page begins with its name.
+// Source tells a Reasoner what the host knows about the work: texts of at most so many tokens, the most useful
+// first, of files or pages each with its name. That it failed is told, and what is decided then is no plan.
 type Source func(ctx context.Context, objective string, tokens int) ([]string, error)
 
 // Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the
