@@ -229,7 +229,7 @@ func (c *config) check() error {
 			flaw("model %s: api is openai or anthropic", name)
 		}
 	}
-	if c.Holdout < 0 || c.Holdout >= 1 {
+	if !(c.Holdout >= 0 && c.Holdout < 1) {
 		flaw("holdout is a share from 0 to below 1")
 	}
 	return errors.Join(wrong...)
