@@ -185,8 +185,9 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck) {
 		return nil, fmt.Errorf("arc: no such Options.OnStuck: %q", opts.OnStuck)
 	}
-	opts.Retention, opts.Patience = cmp.Or(max(0, opts.Retention), 90*24*time.Hour), cmp.Or(max(0, opts.Patience), time.Hour)
-	opts.Timeout = cmp.Or(max(0, opts.Timeout), 10*time.Minute)
+	or := func(set, usual time.Duration) time.Duration { return cmp.Or(max(0, set), usual) } // below 0 is none
+	opts.Retention, opts.Patience = or(opts.Retention, 90*24*time.Hour), or(opts.Patience, time.Hour)
+	opts.Timeout = or(opts.Timeout, 10*time.Minute)
 	opts.Learn.Memory = nil
 	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
 	if err := a.SetWorkers(h.Workers); err != nil {

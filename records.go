@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -97,14 +96,6 @@ func (r *record) dueKey() string {
 		return ""
 	}
 	return dueKey(at, r.Scope, r.ID)
-}
-
-// dueTime is the time of a key.
-func dueTime(key string) (at time.Time, err error) {
-	digits, _, _ := strings.Cut(strings.TrimPrefix(key, duePlace), "/")
-	var ns int64
-	_, err = fmt.Sscanf(digits, "%d", &ns)
-	return time.Unix(0, ns), err
 }
 
 // load reads a record; one that is not there is store.ErrNotFound.

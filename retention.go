@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -257,11 +258,7 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 func (a *Agent) compacts() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now, next := a.opts.Now(), a.compacted.Add(time.Hour)
-	if next.After(now) {
-		return next
-	}
-	return now
+	return slices.MaxFunc([]time.Time{a.opts.Now(), a.compacted.Add(time.Hour)}, time.Time.Compare)
 }
 
 // compact rewrites the files of the store without what was erased.

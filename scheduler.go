@@ -60,10 +60,11 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		if err != nil {
 			return time.Minute, err
 		}
-		at, err := dueTime(e.Key)
-		if err != nil {
+		var ns int64
+		if _, err := fmt.Sscanf(e.Key, duePlace+"%d", &ns); err != nil {
 			return time.Minute, err
 		}
+		at := time.Unix(0, ns)
 		if at.After(now) { // as is all behind it
 			return min(at.Sub(now), wait), nil
 		}

@@ -430,13 +430,12 @@ func (p *plan) fire(
 	if calls == nil {
 		return nil, cmp.Or(why, p.why, "it was delivered once")
 	}
-	knew := func(d *delivery) bool {
-		return !slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(d.Rules, r) })
+	for _, d := range p.Deliveries { // not the last alone: that may be of a scope with other rules
+		if !slices.ContainsFunc(rules, func(r string) bool { return !slices.Contains(d.Rules, r) }) {
+			return calls, ""
+		}
 	}
-	if !slices.ContainsFunc(p.Deliveries, knew) { // the last may be of a scope with other rules
-		return nil, "there is a rule that none of its deliberations knew"
-	}
-	return calls, ""
+	return nil, "there is a rule that none of its deliberations knew"
 }
 
 // outvoted says that another plan has delivered cases that share what two deliveries have in common, too. This

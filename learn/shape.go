@@ -176,8 +176,7 @@ func holds(s, w string) bool {
 func joined(before, after string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	s, _ := utf8.DecodeRuneInString(after)
-	return !isSign(r) && !isSign(s) &&
-		!unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
+	return !isSign(r) && !isSign(s) && !unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
 }
 
 // isSign reports whether a rune is of no word and no number.

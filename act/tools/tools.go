@@ -25,7 +25,8 @@ type Options struct {
 	Schema json.RawMessage // the JSON Schema of the final answer; nil: free text
 
 	// Max bounds what the model is asked for: Calls of it, Input and Output tokens as far as they are reported,
-	// and CostUSD, reported or else estimated. 0 and nil are no bound, below 0 nothing fits. Tools are called 64 times at most.
+	// and CostUSD, reported or else estimated. 0 and nil are no bound; in one below 0 nothing fits. Tools are
+	// called 64 times at most.
 	Max reason.Usage
 }
 
