@@ -312,48 +312,50 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
-// Maintain deletes what is kept of outcomes for longer than age, after which no verdict corrects them, and the
-// plans that were delivered once in that time, though they fire for other texts. Less than 90 days is 90 days.
+// Maintain deletes what is kept of outcomes for longer than age, after which no verdict corrects them, and what
+// nobody came to again in that time: plans that were delivered once, though they fire for other texts, and
+// warnings without a Situation. Less than 90 days is 90 days.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
-	st, before := l.group.Store(), l.now().Add(-max(age, 90*24*time.Hour))
-	drop := func(key string, unchanged store.Condition, words memory.ID) error {
-		err := l.group.Update(ctx, func(b *store.Batch) error {
-			return cmp.Or(l.forget(ctx, b, casesOf(scope), words), b.Delete(key, unchanged))
-		})
-		if err == nil {
-			n++
-		} else if errors.Is(err, store.ErrConflict) {
-			return nil // it was used meanwhile
-		}
-		return err
+	before := l.now().Add(-max(age, 90*24*time.Hour))
+	drop := func(b *store.Batch, key string, unchanged store.Condition) error {
+		b.After(func(store.Revision) { n++ })
+		return b.Delete(key, unchanged)
 	}
-	kept := func(p *plan) bool {
-		return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 || !p.Last.Before(before)
+	kept := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
+	for _, kind := range []string{givenKind, planKind, warnKind} {
+		err = errors.Join(err, l.scan(ctx, scope, kind, func(key, id string) error {
+			return l.group.Update(ctx, func(b *store.Batch) error {
+				if kind == givenKind {
+					g, unchanged, err := codec.Load[given](ctx, b, key)
+					if err != nil || !g.At.Before(before) {
+						return err
+					}
+					return drop(b, key, unchanged)
+				}
+				r, unchanged, err := codec.Load[record](ctx, b, key)
+				named := r.Situation != "" && len(r.Refused) > 0 // by the host, which has few of them
+				if err != nil || named || r.At.IsZero() || !r.At.Before(before) || slices.ContainsFunc(r.Plans, kept) {
+					return err
+				}
+				for _, by := range r.Scopes { // what one of them still has may fire for others
+					if _, err := b.Get(ctx, by.Key(kind, id)); !errors.Is(err, store.ErrNotFound) {
+						return err
+					}
+				}
+				return cmp.Or(l.forget(ctx, b, casesOf(scope), r.Like), drop(b, key, unchanged))
+			})
+		}))
 	}
-	err = l.scan(ctx, scope, givenKind, func(key string) error {
-		g, unchanged, err := codec.Load[given](ctx, st, key)
-		if err != nil || !g.At.Before(before) {
-			return err
-		}
-		return drop(key, unchanged, "")
-	})
-	err = errors.Join(err, l.scan(ctx, scope, planKind, func(key string) error {
-		r, unchanged, err := codec.Load[record](ctx, st, key)
-		if err != nil || len(r.Scopes) > 0 || slices.ContainsFunc(r.Plans, kept) {
-			return err
-		}
-		return drop(key, unchanged, r.Like)
-	}))
 	return n, err
 }
 
-// scan calls f for each key of a kind in a scope.
-func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f func(key string) error) error {
+// scan calls f for each key of a kind in a scope, with its id.
+func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f func(key, id string) error) error {
 	for e, err := range l.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
 		if err != nil {
 			return err
 		}
-		if err := f(e.Key); err != nil {
+		if err := f(e.Key, strings.TrimPrefix(e.Key, scope.Prefix(kind))); err != nil {
 			return err
 		}
 	}

@@ -1139,6 +1139,51 @@ func TestMaintainKeepsWhatFires(t *testing.T) {
 	}
 }
 
+// Of what nobody comes to again nothing stays: warnings without a Situation, and the lists of who came to what.
+func TestMaintainKeepsNothingElse(t *testing.T) {
+	st, now := store.NewMem(), time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	l, err := learn.New(t.Context(), st, &learn.Options{Scope: "acme", Memory: &memory.Options{Now: func() time.Time { return now }}})
+	require.NoError(t, err)
+	defer l.Close()
+	after := func(c learn.Case, o learn.Outcome) {
+		c.Lessons = "acme"
+		a, err := l.Before(t.Context(), c)
+		require.NoError(t, err)
+		_, err = l.After(t.Context(), a, o)
+		require.NoError(t, err)
+	}
+	for i := range 6 {
+		c, p := refund(memory.Scope(fmt.Sprint("acme/", i%3)), "SO-101")
+		c.Text += strings.Repeat("!", i%2+1)
+		after(c, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		after(learn.Case{Scope: c.Scope, Text: fmt.Sprint("mail ", i)}, learn.Outcome{Verdict: learn.Failed, Complaint: "too long"})
+	}
+	after(learn.Case{Scope: "acme/0", Situation: "letter", Text: "write it"}, learn.Outcome{Verdict: learn.Failed, Complaint: "say hello"})
+	kept := func() (n int) {
+		for _, scope := range []memory.Scope{"acme/0", "acme/1", "acme/2", "acme"} {
+			_, err := l.Maintain(t.Context(), scope, 0)
+			require.NoError(t, err)
+			for e, err := range st.Scan(t.Context(), store.Range{Prefix: "t/acme/"}) {
+				require.NoError(t, err)
+				if _, kind, _, _ := store.ParseKey(strings.TrimPrefix(e.Key, "t/acme/")); strings.HasPrefix(kind, "l") && scope == "acme" {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	require.Greater(t, kept(), 20)
+	now = now.Add(80 * 24 * time.Hour)
+	c, p := refund("acme/0", "SO-101")
+	c.Text += "!"
+	after(c, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	now = now.Add(80 * 24 * time.Hour)
+	require.Equal(t, 6, kept(), "of this outcome, its key, its case and who has it; and the letter, with who was refused it")
+	a, err := l.Before(t.Context(), learn.Case{Scope: "acme/0", Situation: "letter", Text: "write another"})
+	require.NoError(t, err)
+	require.Len(t, a.Warnings, 1)
+}
+
 // Two processes on one store, each with several writers at one key: nothing is lost, and what one has learned the
 // other uses.
 func TestTwoProcesses(t *testing.T) {

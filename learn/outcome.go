@@ -236,8 +236,8 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 	g.Ready = g.Fired && delivered
 	err := change(c.Scope, s.key, func(r *record) {
 		keep(r)
-		r.count(id, g.Counted, l.now(), -1)
-		g.Counted = r.count(id, o.Verdict, l.now(), +1)
+		r.count(id, g.Counted, -1)
+		g.Counted = r.count(id, o.Verdict, +1)
 		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 { // would it fire?
 			all := merge(c.Scope, []*record{r}, r)
 			_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
@@ -366,6 +366,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 	did := cmp.Or(o.Plan, &reason.Plan{}).Calls
 	passed := cmp.Or(summary(did), "it passed once that was heeded")
 	err := l.edit(ctx, b, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) (changed bool, _ error) {
+		r.Situation = c.Situation
 		changed = len(refused)+len(r.Refused) > 0 // most cases have no warnings, and write nothing
 		for _, w := range r.Refused {
 			w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == c.ID })

@@ -26,6 +26,7 @@ const (
 	maxDeliveries = 6        // of a plan, and verdicts on it; each pair of deliveries is compared
 	maxPlanBytes  = 24 << 10 // of a delivery; a longer one is not kept
 	maxScopes     = 6        // of a Lessons scope, those that came to a plan last
+	maxValues     = 128      // of the inputs of a case with a plan, since each is compared with each
 )
 
 // record is what is kept of a key: the plans that delivered its cases, or what was refused in its situation.
@@ -41,6 +42,7 @@ type record struct {
 	Refused           []*warning     `cbor:",omitzero"`
 	Scopes            []memory.Scope `cbor:",omitzero"`
 	Until             time.Time      `cbor:",omitzero"` // what dropped plans delivered until then counts no more
+	At                time.Time      `cbor:",omitzero"` // when it was last changed; zero: not known
 
 	rev store.Revision // that it was read at
 }
@@ -53,7 +55,6 @@ type plan struct {
 	Edit              []reason.PlanCall `cbor:",omitzero"`
 	Until             time.Time         `cbor:",omitzero"` // as above: a person changed or refused it
 	Delivered, Failed int               `cbor:",omitzero"`
-	Last              time.Time         // when something last came of it, also where it fired
 	Deliveries        []*delivery
 
 	why string // why others of its deliveries do not count
@@ -177,7 +178,7 @@ func (r *record) ensure(id string) *plan {
 func (r *record) add(id string, d *delivery) {
 	d.read()
 	p := r.ensure(id)
-	p.Deliveries, p.Last = append(p.Deliveries, d), d.At
+	p.Deliveries = append(p.Deliveries, d)
 	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
 	for ; len(p.Deliveries) > maxDeliveries; p.Deliveries = p.Deliveries[1:] {
 		if o := p.Deliveries[0]; o.Wrong && o.At.After(p.Until) {
@@ -196,13 +197,13 @@ func (r *record) add(id string, d *delivery) {
 }
 
 // count counts, or takes back, what a plan that is kept came to.
-func (r *record) count(id string, v Verdict, at time.Time, by int) (counted Verdict) {
+func (r *record) count(id string, v Verdict, by int) (counted Verdict) {
 	if p := r.plan(id); p != nil && v != Unknown {
 		n := &p.Delivered
 		if v == Failed {
 			n = &p.Failed
 		}
-		*n, p.Last, counted = max(0, *n+by), at, v
+		*n, counted = max(0, *n+by), v
 	}
 	return counted
 }
@@ -241,7 +242,7 @@ func (l *Layer) edit(ctx context.Context, b *store.Batch, key string, f func(*re
 		return err
 	}
 	r := *was
-	r.Plans, r.Refused = copies(r.Plans), copies(r.Refused)
+	r.Plans, r.Refused, r.At = copies(r.Plans), copies(r.Refused), l.now()
 	if changed, err := f(&r); err != nil || !changed {
 		return err
 	}
@@ -548,8 +549,7 @@ func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
 	scope = cmp.Or(scope, "_")
 	anyone, none := &Case{Scope: scope, Lessons: scope}, &shape{}
-	err = l.scan(ctx, scope, planKind, func(key string) error {
-		id := strings.TrimPrefix(key, scope.Prefix(planKind))
+	err = l.scan(ctx, scope, planKind, func(_, id string) error {
 		found, err := l.plans(ctx, anyone, none, id)
 		if err != nil || found.Paths == nil {
 			return err // it is of a single case, which its key has, too; or of one scope below
@@ -568,8 +568,8 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 		}
 		return nil
 	})
-	err = errors.Join(err, l.scan(ctx, scope, warnKind, func(key string) error {
-		ws, err := l.warnings(ctx, anyone, none, strings.TrimPrefix(key, scope.Prefix(warnKind)))
+	err = errors.Join(err, l.scan(ctx, scope, warnKind, func(_, id string) error {
+		ws, err := l.warnings(ctx, anyone, none, id)
 		k.Warnings = append(k.Warnings, ws...)
 		return err
 	}))

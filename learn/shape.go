@@ -19,9 +19,6 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// maxValues is how many inputs a case with a plan has at most, since each value is compared with each.
-const maxValues = 128
-
 // shape is a case made ready to be compared.
 type shape struct {
 	in       []leaf // the values of the inputs, by path
