@@ -17,8 +17,8 @@ import (
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [Agent.Health]
 
-	// Uplift is what memory is worth beside cases that were held out by chance; without
-	// Options.Learn.Holdout there are none.
+	// Uplift is what memory changes in runs whose Lessons, or without these whose Scope, is this one. Each N is
+	// 0, and nothing can be said, without Options.Learn.Holdout. Text has nothing of it.
 	Uplift meta.Uplift
 
 	text string

@@ -40,7 +40,7 @@ func run(ctx context.Context, url, model, text string) error {
 	refund := tools.Func("refund", "Pays an order back.", func(_ context.Context, o order) (string, error) {
 		return "paid back order " + o.ID, nil
 	})
-	refund.Irreversible, refund.Mode = true, act.Gated // a person is asked first; never done twice unasked
+	refund.Irreversible, refund.Mode = true, act.Gated // a person is asked
 	support := act.Worker{
 		Name:     "support",
 		Executor: tools.New(openai.New(model, &openai.Options{URL: url}), nil, lookup, refund),
