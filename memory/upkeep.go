@@ -59,13 +59,13 @@ const similarity, maxNear = 0.85, 1000
 // of contents is .85 or more; kind, trust, actor, thread and slot are one) and lists the first 1,000 pairs,
 // the older one first: a person or a model may [Space.Merge] them. Episodes are neither.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
-	t, terms := s.table(), make(map[string][]text.Term)
+	t := s.table()
 	for _, r := range t.snapshot() {
 		if r = t.current(r.id); r == nil || r.is(Episode) {
 			continue
 		}
 		var links []Link
-		for _, o := range t.alike(r, terms) {
+		for _, o := range t.alike(r) {
 			if !r.equal(o) {
 				links = append(links, Link{o.id})
 				if len(near) < maxNear {
@@ -92,22 +92,13 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 }
 
 // alike returns the younger equals and near-duplicates of r, of the records that its words find best.
-func (t *table) alike(r *record, terms map[string][]text.Term) (out []*record) {
+func (t *table) alike(r *record) (out []*record) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if len(terms) > 256 { // of 16 KiB each
-		clear(terms)
-	}
-	of := func(a, b string) float64 {
-		for _, s := range []string{a, b} {
-			if terms[s] == nil {
-				terms[s] = t.an.Append(nil, s)
-			}
-		}
-		if a == b {
-			return 1
-		}
-		return cosine(terms[a], terms[b])
+	trigger, content := t.an.Append(nil, r.Trigger), t.an.Append(nil, r.Content)
+	near := func(o *record) bool {
+		return (o.Trigger == r.Trigger || cosine(trigger, t.an.Append(nil, o.Trigger)) >= similarity) &&
+			(o.Content == r.Content || cosine(content, t.an.Append(nil, o.Content)) >= similarity)
 	}
 	ask := index.Query{Text: r.text(), K: 32, Wants: func(row uint32) bool {
 		o := t.rows[row]
@@ -115,7 +106,7 @@ func (t *table) alike(r *record, terms map[string][]text.Term) (out []*record) {
 		return younger && o.sameStanding(r)
 	}}
 	for _, m := range t.ix.Search(&ask) {
-		if o := t.rows[m.Row]; r.equal(o) || min(of(r.Trigger, o.Trigger), of(r.Content, o.Content)) >= similarity {
+		if o := t.rows[m.Row]; r.equal(o) || near(o) {
 			out = append(out, o)
 		}
 	}

@@ -88,14 +88,13 @@ func (ix *Index) Search(q *Query) []Match {
 		}
 	}
 	for ; n < len(sc.words); n++ {
-		if w := &sc.words[n]; w.df() > 0 {
-			sc.prune(least, sc.rest[n])
-			if w.df() < 40*len(sc.touched) {
-				ix.walk(sc, w, true)
-			} else {
-				ix.look(sc, w)
-				least = ix.least(sc, q, least)
-			}
+		w := &sc.words[n]
+		sc.prune(least, sc.rest[n])
+		if w.df() < 40*len(sc.touched) {
+			ix.walk(sc, w, true)
+		} else {
+			ix.look(sc, w)
+			least = ix.least(sc, q, least)
 		}
 	}
 	least = max(least, ix.least(sc, q, least))
@@ -150,17 +149,38 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	terms := ix.an.Append(buf[:0], q.Text)
 	sc.ofDay = ix.ofDays(q.Days)
 	terms = append(terms, slices.Concat(q.Days...)...)
-	sc.content, sc.total, sc.size = false, 0, 0
 	for _, t := range terms {
 		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
 			known := cmp.Or(ix.terms[t.Text], &unknown)
 			sc.words = append(sc.words, word{text: t.Text, term: known, stop: t.Stop, open: t.Open})
 		}
 	}
-	// Each word gets its gain, and those that may be forms of it a share of that. They come behind the words of
-	// the query, and a word with its forms is as rare as all of them together.
+	ix.gain(sc, len(terms) <= 64)
+	most := float32(1) // of factor
+	if sc.named = ix.actor(sc.words); sc.named != 0 {
+		most += ActorNamed
+	}
+	if sc.ofDay != nil {
+		most += dayNamed
+	}
+	sc.words = slices.DeleteFunc(sc.words, func(w word) bool { return w.df() == 0 })
+	slices.SortStableFunc(sc.words, func(a, b word) int {
+		return cmp.Or(cmp.Compare(b.weight(), a.weight()), a.df()-b.df())
+	})
+	sc.rest = append(sc.rest[:0], make([]float32, len(sc.words)+1)...)
+	for i, w := range slices.Backward(sc.words) {
+		sc.rest[i] = sc.rest[i+1] + w.gain*most
+	}
+}
+
+// gain says how much each word gives at most: (k1+1)·ln(1 + (N-df+½)/(df+½)) of BM25, an eighth of that for a
+// function word; and what the query asks for, which is the sum without k1+1. Words that may be forms of it come
+// behind those of the query and give a share of it, as it then is as rare as all of them together. A word that
+// nothing has is taken for misspelt; that of a day also counts for what was told on the day after.
+func (ix *Index) gain(sc *scratch, forms bool) {
 	records := max(len(ix.rows)-len(ix.free), 1)
 	records = max(minRecords, 1<<bits.Len(uint(records-1))) // rounded up, so that idf seldom changes
+	sc.content, sc.total, sc.size = false, 0, 0
 	for i := range len(sc.words) {
 		w := &sc.words[i]
 		df, from := w.df(), len(sc.words)
@@ -169,12 +189,12 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 			share = toldAfter
 			day, _ := time.Parse("@01-02 2006", w.text+" 2024") // a leap year
 			ix.addNear(sc, ix.terms[day.AddDate(0, 0, 1).Format("@01-02")])
-		} else if (df == 0 || w.open) && !w.stop && len(terms) <= 64 {
-			forms := ix.forms(w.text)
-			if df == 0 && len(forms) == 0 {
-				forms = append(forms, ix.nearest(w.text))
+		} else if (df == 0 || w.open) && !w.stop && forms {
+			like := ix.forms(w.text)
+			if df == 0 && len(like) == 0 {
+				like = append(like, ix.nearest(w.text))
 			}
-			df += ix.addNear(sc, forms...)
+			df += ix.addNear(sc, like...)
 		}
 		w = &sc.words[i] // which may have moved
 		weight := w.weight() * math.Log1p((float64(max(records, df)-df)+0.5)/(float64(df)+0.5))
@@ -186,26 +206,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 		sc.total += weight
 		sc.content = sc.content || !w.stop
 	}
-	sc.named = ix.actor(sc.words)
 	sc.total = max(sc.total, minInformation)
-	slices.SortStableFunc(sc.words, func(a, b word) int {
-		return cmp.Or(cmp.Compare(b.weight(), a.weight()), a.df()-b.df())
-	})
-	most := float32(1)
-	if sc.named != 0 {
-		most += ActorNamed
-	}
-	if sc.ofDay != nil {
-		most += dayNamed
-	}
-	sc.rest = slices.Grow(sc.rest[:0], len(sc.words)+1)[:len(sc.words)+1]
-	sc.rest[len(sc.words)] = 0
-	for i, w := range slices.Backward(sc.words) {
-		sc.rest[i] = sc.rest[i+1]
-		if w.df() > 0 {
-			sc.rest[i] += w.gain * most
-		}
-	}
 }
 
 // addNear adds forms of the word at hand that the query does not have itself, and returns in how many records
