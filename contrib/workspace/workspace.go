@@ -98,7 +98,8 @@ func (w *Workspace) Shell() tools.Tool {
 	return t
 }
 
-// Files are the tools list_files, read_file and write_file, for text in UTF-8. write_file writes through no link.
+// Files are the tools list_files, read_file and write_file, for text in UTF-8. write_file writes through no link;
+// what a full disk does not take leaves a file as it was, and a kill may leave a part of it.
 func (w *Workspace) Files() []tools.Tool {
 	type file struct {
 		Path string `json:"path,omitempty"`
@@ -152,6 +153,9 @@ func (w *Workspace) Files() []tools.Tool {
 			err := r.MkdirAll(filepath.Dir(in.Path), 0o777)
 			if err == nil {
 				err = r.WriteFile(in.Path, []byte(in.Text), 0o666)
+			}
+			if err != nil && len(old) > 0 { // a full disk has room for what it had
+				err = errors.Join(err, r.WriteFile(in.Path, old, 0o666))
 			}
 			return "written", err
 		}),

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -179,4 +180,20 @@ func TestWritesLoseNothing(t *testing.T) {
 	info, err := os.Stat(filepath.Join(dir, "short.txt"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o755), info.Mode(), "its mode stays")
+}
+
+// What a full disk does not take leaves the file as it was. A limit of the size of files is as good as one.
+func TestNoRoom(t *testing.T) {
+	w, dir := folder(t)
+	write(t, "one", dir, "short.txt")
+	signal.Ignore(syscall.SIGXFSZ)
+	var was syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 8, Max: was.Max}))
+	_, err := w.Files()[2].Call(t.Context(), json.RawMessage(`{"path":"short.txt","text":"longer than eight"}`))
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
+	require.ErrorIs(t, err, syscall.EFBIG)
+	raw, err := os.ReadFile(filepath.Join(dir, "short.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "one", string(raw))
 }
