@@ -174,9 +174,9 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 }
 
 // gain says how much each word gives at most: (k1+1)·ln(1 + (N-df+½)/(df+½)) of BM25, an eighth of that for a
-// function word; and what the query asks for, which is the sum without k1+1. Words that may be forms of it come
-// behind those of the query and give a share of it, as it then is as rare as all of them together. A word that
-// nothing has is taken for misspelt; that of a day also counts for what was told on the day after.
+// function word; and what the query asks for, the sum without k1+1. Words that may be forms of it come behind
+// those of the query and give a share of it, which is as rare as all of them together. A word that nothing has
+// is taken for misspelt; that of a day also counts for what was told on the day after.
 func (ix *Index) gain(sc *scratch, forms bool) {
 	records := max(len(ix.rows)-len(ix.free), 1)
 	records = max(minRecords, 1<<bits.Len(uint(records-1))) // rounded up, so that idf seldom changes
