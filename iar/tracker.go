@@ -79,16 +79,11 @@ func Findings(resonances []float64) []Issue {
 	values := slices.DeleteFunc(slices.Clone(resonances), func(v float64) bool { return !inUnit(v) })
 	values = last(values, trendWindow)
 	var found []Issue
-	recent, low := last(values, lowWindow), 0
-	for _, v := range recent {
-		if v < lowBound {
-			low++
-		}
-	}
-	if low > 0 {
-		text := fmt.Sprintf("%d of the last %d below %.2f, the lowest %.2f",
-			low, len(recent), lowBound, slices.Min(recent))
-		found = append(found, Issue{LowResonance, text})
+	recent := last(values, lowWindow)
+	low := slices.DeleteFunc(slices.Clone(recent), func(v float64) bool { return v >= lowBound })
+	if len(low) > 0 {
+		const text = "%d of the last %d below %.2f, the lowest %.2f"
+		found = append(found, Issue{LowResonance, fmt.Sprintf(text, len(low), len(recent), lowBound, slices.Min(low))})
 	}
 	if n := len(values); n < trendMin && falls(values) || n >= trendMin && declines(values) {
 		const text = "falling over the last %d, from %.2f to %.2f"
