@@ -277,32 +277,9 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 				return err
 			}
 		}
-		now := q.o.Now().UTC()
-		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), now
-		// First what an error says of itself, then whether attempts are left, then the State: a rate limit is
-		// waited for however often, and no number of attempts helps one that is not allowed.
-		switch {
-		case what.Class == reason.RateLimited:
-			j.State = Pending
-			r.giveBack(Pending, now.Add(min(max(what.Wait, pause), maxPause)))
-		case what.Class == reason.Permission, what.Class == reason.Permanent:
-			j.State, r.State = Failed, Failed // also one that comes again: a person has to act
-		case failure != nil && r.Attempts < r.MaxAttempts:
-			j.State, r.State, r.At = Pending, Pending, now.Add(min(backoff<<min(20, 2*(r.Attempts-1)), maxBackoff))
-		case failure != nil:
-			j.State = Failed
-			r.end(Failed, now)
-		case j.State.ended():
-			r.end(j.State, now)
-		default:
-			at := cmp.Or(j.At, now.Add(backoff))
-			if soon := now.Add(time.Second); at.Before(soon) { // so that others have their turn
-				at = soon
-			}
-			r.giveBack(j.State, at)
-			if j.State == Pending && j.Usage == nil { // it was looked at: no cycle
-				return nil
-			}
+		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), q.o.Now().UTC()
+		if !r.outcome(&j, failure, what) {
+			return nil
 		}
 		return q.log(b, r, &j)
 	})
@@ -310,6 +287,37 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		return nil
 	}
 	return err
+}
+
+// outcome says what becomes of a job whose attempt has ended: with a failure, of a class, or as its holder says,
+// whose State it corrects. It reports whether the attempt is a cycle.
+//
+// First what an error says of itself, then whether attempts are left, then the State: a rate limit is waited
+// for however often, and no number of attempts helps one that is not allowed.
+func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bool) {
+	now := r.Ended
+	switch {
+	case what.Class == reason.RateLimited:
+		said.State = Pending
+		r.giveBack(Pending, now.Add(min(max(what.Wait, pause), maxPause)))
+	case what.Class == reason.Permission, what.Class == reason.Permanent:
+		said.State, r.State = Failed, Failed // also one that comes again: a person has to act
+	case failure != nil && r.Attempts < r.MaxAttempts:
+		said.State, r.State, r.At = Pending, Pending, now.Add(min(backoff<<min(20, 2*(r.Attempts-1)), maxBackoff))
+	case failure != nil:
+		said.State = Failed
+		r.end(Failed, now)
+	case said.State.ended():
+		r.end(said.State, now)
+	default:
+		at := cmp.Or(said.At, now.Add(backoff))
+		if soon := now.Add(time.Second); at.Before(soon) { // so that others have their turn
+			at = soon
+		}
+		r.giveBack(said.State, at)
+		return said.State != Pending || said.Usage != nil // else it was looked at
+	}
+	return true
 }
 
 // Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it
