@@ -55,16 +55,7 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 	}
 	out, is := make([]Record, 0, len(ds)), make([]*record, min(len(ds), maxDrafts))
 	for len(ps) > 0 {
-		n, size, slots := 0, 0, map[string]bool{}
-		for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
-			slot := ps[n].more().Slot
-			if slots[slot] { // whether it is a new value depends on the one before
-				break
-			}
-			slots[slot] = slot != ""
-			size += len(ps[n].Trigger) + len(ps[n].Content) + len(ps[n].more().Plan) + 4*len(ps[n].vector)
-			n++
-		}
+		n := together(ps)
 		for i, p := range ps[:n] {
 			is[i] = &p.record
 		}
@@ -97,6 +88,22 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 		ps = ps[n:]
 	}
 	return out, nil
+}
+
+// together returns how many of the next drafts go into one commit: as many as it may have, up to the second of a
+// slot, as whether that is a new value depends on the one before.
+func together(ps []*prepared) (n int) {
+	size, slots := 0, map[string]bool{}
+	for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
+		m := ps[n].more()
+		if slots[m.Slot] {
+			break
+		}
+		slots[m.Slot] = m.Slot != ""
+		size += len(ps[n].Trigger) + len(ps[n].Content) + len(m.Plan) + 4*len(ps[n].vector)
+		n++
+	}
+	return n
 }
 
 // prepare checks and cleans a draft, the n-th of a call.

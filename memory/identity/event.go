@@ -241,21 +241,7 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 			return n, err
 		}
 	}
-	numbers, events, err := all[Event](ctx, x, eventKind)
-	if err != nil {
-		return n, err
-	}
-	rolled := 0
-	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		rolled = 0
-		for i := 0; i < len(numbers) && err == nil; i++ {
-			if now.Sub(events[i].At) > rollupAfter {
-				err = b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any)
-				rolled++
-			}
-		}
-		return err
-	})
+	rolled, err := x.rollUp(ctx, now)
 	if n += rolled; err != nil || !p.AutoInfer {
 		return n, err
 	}
@@ -268,6 +254,25 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 			err = errors.Join(err, added)
 		}
 	}
+	return n, err
+}
+
+// rollUp deletes the events that are old, and returns how many: the counts of their day have them.
+func (x *Identity) rollUp(ctx context.Context, now time.Time) (n int, err error) {
+	numbers, events, err := all[Event](ctx, x, eventKind)
+	if err != nil {
+		return 0, err
+	}
+	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
+		n = 0
+		for i := 0; i < len(numbers) && err == nil; i++ {
+			if now.Sub(events[i].At) > rollupAfter {
+				err = b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any)
+				n++
+			}
+		}
+		return err
+	})
 	return n, err
 }
 
