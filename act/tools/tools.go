@@ -119,10 +119,11 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 	}
 	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
 	for n, mended := 1, 0; ; n++ {
-		answer, err := a.ask(ctx, n)
+		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitised())
 		if err != nil {
 			return err
 		}
+		a.usage = a.usage.Add(answer.Usage) // also of one that was kept
 		switch answer.Stop {
 		case reason.StopFilter: // asked again it would refuse again
 			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
@@ -181,15 +182,6 @@ func (a *attempt) like() []reason.Suggestion {
 	return slices.DeleteFunc(slices.Clone(a.call.Suggestions), func(s reason.Suggestion) bool {
 		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, foreign)
 	})
-}
-
-// ask returns answer n: the one that was kept, or the model's.
-func (a *attempt) ask(ctx context.Context, n int) (*reason.Response, error) {
-	answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitised())
-	if err == nil {
-		a.usage = a.usage.Add(answer.Usage)
-	}
-	return answer, err
 }
 
 // generate asks the model. An answer that cannot be used is asked for again.
