@@ -105,7 +105,10 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
 	}
 	for i := range facts {
-		if err := x.admit(&facts[i]); err != nil {
+		f := &facts[i]
+		f.Content = strings.TrimSpace(x.clean.Prose(f.Content))
+		f.SourceRef, f.Reason = x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
+		if err := f.check(); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -114,13 +117,6 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		return err
 	})
 	return taken, len(facts) - taken, err
-}
-
-// admit cleans and checks a fact of a document.
-func (x *Identity) admit(f *fact) error {
-	f.Content = strings.TrimSpace(x.clean.Prose(f.Content))
-	f.SourceRef, f.Reason = x.clean.Prose(f.SourceRef), x.clean.Prose(f.Reason)
-	return f.check()
 }
 
 // take stages what a document has, and returns how many facts of it are new or newer than those here.
