@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 )
@@ -63,26 +64,15 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	})
 	failed, blocked := "", 0 // lines of those that were blocked; how many they are
 	row := 0                 // of the newest ones, how many were blocked
-	var arms meta.Arms       // of the delivered ones: by a learned plan, and thought about by a reasoner
 	for i, r := range ended {
-		if r.Status == Blocked {
-			blocked++
-			if row == i {
-				row++
-			}
-			if blocked <= maxShown {
-				failed += t.line(ctx, r)
-			}
+		if r.Status != Blocked {
 			continue
 		}
-		fired := r.Deliberations == 0
-		if fired && r.Fired == 0 {
-			continue // nobody has thought about it
+		if row == i {
+			row++
 		}
-		if u := r.Usage; u != nil {
-			arms.Add(fired, true, &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD), 1)
-		} else if fired { // no model was asked
-			arms.Add(fired, true, new(0), new(0.0), 1)
+		if blocked++; blocked <= maxShown {
+			failed += t.line(ctx, r)
 		}
 	}
 	delivered, day := len(ended)-blocked, since.Format(time.DateOnly)
@@ -99,7 +89,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	h.text = "no data: no run has ended since " + day + open
 	if len(ended) > 0 {
 		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: %s",
-			h.State, delivered, len(ended), day, failed, open, savings(arms.Uplift()))
+			h.State, delivered, len(ended), day, failed, open, savings(ended))
 	}
 	h.Uplift, err = t.layer.Uplift(ctx, v.scope)
 	return h, err
@@ -113,7 +103,19 @@ func (h Health) Text() string { return h.text }
 // savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,
 // between those by a plan and those that a reasoner has thought about, of the runs that told. They are other
 // cases, so it says what plans save where cases are alike.
-func savings(u meta.Uplift) string {
+func savings(ended []*record) string {
+	var arms meta.Arms
+	for _, r := range ended {
+		fired := r.Deliberations == 0
+		switch u := r.Usage; {
+		case r.Status == Blocked, fired && r.Fired == 0: // it is no delivery, or nobody has thought about it
+		case u != nil:
+			arms.Add(fired, true, &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD), 1)
+		case fired: // no model was asked
+			arms.Add(fired, true, new(0), new(0.0), 1)
+		}
+	}
+	u := arms.Uplift()
 	if u.Calls.N+u.USD.N == 0 {
 		return "no data on what they save"
 	}
@@ -136,7 +138,7 @@ func (t *tenant) line(ctx context.Context, r *record) string {
 	} else if r.Cause != "" {
 		cause = fmt.Sprintf(" (%s)", r.Cause)
 	}
-	return fmt.Sprintf("\n%s: %s%s: %s", r.Status, line(out.Objective), cause, line(out.Text))
+	return fmt.Sprintf("\n%s: %s%s: %s", r.Status, fence.Line(out.Objective), cause, fence.Line(out.Text))
 }
 
 func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }
@@ -147,9 +149,6 @@ func inDollars(v float64) string {
 	}
 	return fmt.Sprintf("$%.2f", v)
 }
-
-// line is a text on one line.
-func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // saved says what plans have saved in all, and between which bounds a run where these are known.
 func saved(i meta.Interval, what string, in func(float64) string) string {
