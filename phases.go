@@ -374,9 +374,6 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 			return nil
 		}
 		tasks := chosen.Tasks
-		if len(tasks) > maxTasks {
-			return fmt.Errorf("%d tasks are over the limit of %d", len(tasks), maxTasks)
-		}
 		for _, task := range tasks {
 			if len(t.able(task)) == 0 {
 				return fmt.Errorf("no worker takes a task with the skill %q", task.Skill)
@@ -538,7 +535,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	pending, open := errors.AsType[*act.PendingError](made.Err)
-	if open = open && made.Outcome == ""; !open && !slices.Contains(outcomes, made.Outcome) {
+	if open = open && made.Outcome == ""; made.Outcome == "" && !open {
 		made.Outcome, made.Complaint = rank.Failed, "an Around gave it no outcome"
 	}
 	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
@@ -573,12 +570,6 @@ func fitting(all []act.Approval) []act.Approval {
 		}
 	}
 	return all
-}
-
-// outcomes are those of an attempt that has ended.
-var outcomes = []rank.Outcome{
-	rank.Delivered, rank.Failed, rank.Malformed, rank.Away, rank.TimedOut, rank.Canceled, rank.Denied,
-	rank.Unknown,
 }
 
 // maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
