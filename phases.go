@@ -129,7 +129,8 @@ func (t *turn) step(ctx context.Context) error {
 // The phases, in the order in which they happen. None of them writes to the store: what
 // a step changes is staged.
 
-// assess decides where the run stands: it has a plan, or has to make one.
+// assess decides where the run stands: it has a plan, or has to make one. An attempt that did not pass comes
+// back here, so that what follows is decided in one place.
 func (t *turn) assess(ctx context.Context) (phase, error) {
 	if next, err := t.stuck(ctx); next != "" || err != nil {
 		return next, err
@@ -259,7 +260,8 @@ func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
 	return tasks
 }
 
-// itself makes the aim the one task. A worker that makes calls gets the plan that fires.
+// itself makes the aim the one task. A worker that makes calls gets the plan that fires, where its calls are
+// those of tools and no tasks; once, and not behind a failure: then it has to think.
 func (t *turn) itself() {
 	a := t.aim()
 	fires := t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil // but not as tasks
@@ -386,8 +388,9 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 	return nil
 }
 
-// assign chooses who makes the next attempt: the same worker with the complaint, then another one; where
-// attempts run short, one that has not tried and is worth its price.
+// assign chooses who makes the next attempt: the same worker with the complaint, as most complaints can be met
+// once they are told; after its second failure another one. Where no more attempts are left than there are
+// workers that have not tried and are worth their price, nobody else tries twice in the place of one of these.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
@@ -695,7 +698,8 @@ func (t *turn) advance() (phase, error) {
 	return reasonPhase, nil
 }
 
-// stageFigures stages what an attempt says about its worker, and about the session.
+// stageFigures stages what an attempt says about its worker, and about the session. A denial, and a gate that
+// could not tell, say nothing of the approach, which the session would hold against it.
 func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	now := t.now()
 	sample := rank.Sample{
@@ -770,7 +774,8 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	return nil
 }
 
-// end is the last step: what the whole run has taught.
+// end is the last step: what the whole run has taught. An outage, an interruption, and an end without a failure
+// that says something of the work have taught nothing: the plan may have been right.
 func (t *turn) end(context.Context) (phase, error) {
 	verdict := learn.Delivered
 	t.Status = Delivered
@@ -855,7 +860,8 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 	return t.advice, nil
 }
 
-// asks is the case of the aim that is to be advised on.
+// asks is the case of the aim that is to be advised on: without what was answered and delivered in this run,
+// which no other run has, so that no plan may depend on it.
 func (t *turn) asks() reason.Case {
 	c := t.objective.asks()
 	c.ID, c.Run, c.Scope = t.adviceID(t.aim()), t.ID, t.Scope

@@ -17,7 +17,9 @@ import (
 )
 
 // What follows is the rule by which a plan runs again, and is shown: what was equal in its deliveries is a
-// constant, what differed is a parameter, and nothing is decided by what words mean.
+// constant, which has to hold again; what differed is a parameter, which stands in the calls wherever it stood
+// in both. Nothing is decided by what words mean. Each check asks one thing: may the deliveries look so by
+// chance, while this case means something else? Then it does not fire, and is shown with what differs.
 
 // match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs;
 // and one plan, and so the same paths in its calls.

@@ -391,8 +391,9 @@ func until(id string, in ...*record) (at time.Time, why string) {
 }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
-// rules those that hold. Any two deliveries that agree will do, of two scopes or of the case's own, unless
-// they mean other calls for a third of their scopes; where two pairs mean different calls, none does.
+// rules those that hold. Two deliveries are the least that tell what is constant from what varies, so any two
+// that agree will do, of two scopes or of the case's own, unless they mean other calls for a third of their
+// scopes; where two pairs mean different calls, none does.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
