@@ -89,6 +89,7 @@ type made struct {
 	reason.PlanCall
 	Shown  string // what the model was shown
 	Failed bool
+	Denied bool `json:",omitempty"` // by a person, or for want of one
 }
 
 // Execute implements act.Executor.
@@ -107,6 +108,9 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 		if !m.Failed {
 			result.Plan.Calls = append(result.Plan.Calls, m.PlanCall)
 		}
+	}
+	if slices.ContainsFunc(a.made, func(m made) bool { return m.Denied }) {
+		result.Plan.Calls = nil // what is left of a plan after a no is no plan: the next case would not be asked
 	}
 	return result, nil
 }
@@ -293,7 +297,7 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 			return made{}, err
 		}
 		if m.Failed = why != nil; m.Failed {
-			m.Shown = "Error: " + clip(why.Error(), maxShown)
+			m.Shown, m.Denied = "Error: "+clip(why.Error(), maxShown), errors.Is(why, act.ErrDenied)
 		} else {
 			m.Shown, m.ResultDigest = clip(shown(result), maxShown), Digest(result, a.call.Inputs, a.call.Task.Inputs)
 		}

@@ -177,7 +177,7 @@ func TestApprovalInTheMiddle(t *testing.T) {
 			require.Equal(t, iar.Success, a.Result.Reflection.Status)
 		} else {
 			require.Zero(t, s.count("refund"))
-			require.Len(t, a.Result.Plan.Calls, 4)
+			require.Empty(t, a.Result.Plan.Calls, "what is left after a no teaches no plan")
 			require.Equal(t, iar.Warning, a.Result.Reflection.Status)
 			require.Contains(t, last[len(last)-2].Text, "denied by ben: checked")
 		}
