@@ -523,7 +523,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		Task:    task,
 		Worker:  worker,
 		Attempt: t.Current.Number,
-		Fired:   (a.Fired || a.Replays) && !t.agent.opts.Learn.FireIrreversible,
+		Fired:   (a.Fired || a.Replays) && !t.agent.opts.FireIrreversible,
 		Agent:   t.agentText(task.Skill),
 	}
 	if !a.Replays {

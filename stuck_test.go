@@ -167,7 +167,7 @@ func TestFireIrreversible(t *testing.T) {
 		bank := (&arctest.Worker{}).As("bank", "pay")
 		bank.Irreversible = true
 		o := &arc.Options{}
-		o.Learn.FireIrreversible = fires
+		o.FireIrreversible = fires
 		a, _ := agent(t, nil, arc.Host{Reasoner: &arctest.Reasoner{Decision: fixed}, Workers: []act.Worker{
 			bank, (&arctest.Worker{}).As("mail", "write"),
 		}}, o)

@@ -54,13 +54,10 @@ type Advice struct {
 type Options struct {
 	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
 	Holdout float64     // the share of cases that gets nothing, by chance, in [0, 1)
-
+	Seed    uint64      // of the holdout and of IDs; 0: IDs are made by chance
 	// Memory is of Open and New; With takes its Languages and Now, the clock of the whole Layer. Its Sanitizer
 	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
-
-	FireIrreversible bool   // of arc.Options: in a plan that fires, what is irreversible asks as elsewhere
-	Seed             uint64 // of the holdout and of IDs; 0: IDs are made by chance
 }
 
 // prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
@@ -411,10 +408,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 				continue
 			}
 			if refused {
-				var w warning // told without words that only the former case has said
-				_ = json.Unmarshal(h.Record.Plan, &w)
-				h.Record.Trigger, h.Record.Plan = "", nil
-				h.Record.Content = extract.Tell(w.Said, w.Own, textsOf(c, s))
+				h.Record.Trigger = "" // it may have words of the former case
 			}
 			to := &a.Background
 			if h.Record.Trusted {
@@ -473,13 +467,10 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 	for i, r := range from {
 		for _, o := range r.Refused {
 			w := all.warning(o)
-			if scopes[w] == 1 {
-				// By words, and by single letters of scripts without spaces, as extract.Tell does.
-				for _, word := range append(strings.FieldsFunc(w.Said, isGap), strings.Split(w.Said, "")...) {
-					if !holds(o.Said, word) {
-						w.Own = append(slices.Clip(w.Own), word)
-					}
-				}
+			if scopes[w] == 1 { // by words, and by single letters of scripts without spaces, as extract.Tell does
+				own := append(strings.FieldsFunc(w.Said, isGap), strings.Split(w.Said, "")...)
+				own = slices.DeleteFunc(own, func(word string) bool { return holds(o.Said, word) })
+				w.Said = extract.Tell(w.Said, own, nil)
 			}
 			w.Events = append(w.Events, o.Events...)
 			if scopes[w]++; i == 0 {

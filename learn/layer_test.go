@@ -766,7 +766,57 @@ func TestShortWordsStay(t *testing.T) {
 	c := learn.Case{Situation: "menus", Text: "a menu of the week for Uwe"}
 	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "one of the dishes has no name, or is Uwe's"})
 	c.Text = "next menu"
-	require.Equal(t, "one of … dishes has no name, or is …", b.before(c).Warnings[0].Complaint)
+	require.Equal(t, "one of the dishes has no name, or is …", b.before(c).Warnings[0].Complaint)
+}
+
+// What a check says of cases of which some have a word of it and some have not is told whole, as one warning.
+func TestTheChecksOwnWords(t *testing.T) {
+	const complaint = "do not cancel an order that is shipped"
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "cancel"}
+	for i, text := range []string{"I do want it, cancel A-1001", "stop the order A-1002", "A-1003 is shipped twice"} {
+		c.Text, c.Inputs = text, json.RawMessage(fmt.Sprintf(`{"order":"A-100%d"}`, i+1))
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: complaint})
+	}
+	c.Text, c.Inputs = "A-1004, no more", json.RawMessage(`{"order":"A-1004"}`)
+	require.Equal(t, []reason.Warning{{Complaint: complaint, Times: 3}}, b.before(c).Warnings)
+	known, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Equal(t, complaint, known.Warnings[0].Complaint)
+
+	// What passed in another case is not what mends this one.
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("look", `{}`)})
+	require.Empty(t, b.before(c).Warnings[0].Instead)
+	c.Text, c.Inputs = "A-1003 is shipped twice", json.RawMessage(`{"order":"A-1003"}`)
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("ask", `{}`)})
+	require.Equal(t, "ask", b.before(c).Warnings[0].Instead)
+}
+
+// A plan that fired and was refused leaves its place to what has delivered since, not to what was rare before.
+func TestAStoppedPlanHasAVote(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	tell := func(n int, v learn.Verdict, calls ...string) (fired string) {
+		in := json.RawMessage(fmt.Sprintf(`{"order":"A-%d"}`, 1000+n))
+		a := b.before(learn.Case{Situation: "track", Text: "Tell where it is.", Inputs: in})
+		o := learn.Outcome{Verdict: v, Complaint: "the answer has no order", Plan: &reason.Plan{}}
+		for _, name := range calls {
+			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: name, Inputs: in})
+		}
+		if a.Fires != nil {
+			fired = fmt.Sprint(len(a.Fires.Calls))
+		}
+		b.after(a, o)
+		return fired
+	}
+	for n := range 8 { // two parcels are lost
+		tell(10*n, learn.Delivered, []string{"look", "send"}[:1+n%4/3]...)
+		tell(10*n+1, learn.Delivered, "look")
+	}
+	require.Equal(t, "1", tell(81, learn.Failed, "look"))
+	for n := range 2 { // from here on parcels are lost
+		require.Empty(t, tell(82+n, learn.Delivered, "look", "send"))
+	}
+	require.Equal(t, "2", tell(90, learn.Delivered, "look", "send"))
 }
 
 // What a stranger said, in whatever way it came, is in no plan that fires, in no trusted memory, and in no prompt
@@ -1409,10 +1459,10 @@ func TestJudgeHidesTheSame(t *testing.T) {
 func TestWarningsOfTwoScopes(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Lessons: "acme", Situation: "refunds", Text: "refund it", Skill: "refund"}
-	for i := range 3 {
+	for i := range 5 {
 		c.Scope = memory.Scope(fmt.Sprint("acme/", i))
 		a := b.before(c)
-		if i == 2 {
+		if i > 1 {
 			require.Equal(t, "the account … of 2026 is closed", a.Warnings[0].Complaint)
 		}
 		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: fmt.Sprintf("the account 4711%d of 2026 is closed", i)})

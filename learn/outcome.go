@@ -89,9 +89,9 @@ type given struct {
 	strangers []string // what they said
 }
 
-// After learns from what came of a case. One that Failed by the plan that fired stops it: it fires again
-// after two later deliveries. A second After of an Advice changes nothing, and returns what the first did.
-// Without a Before, as of a run that began without memory, it takes a zero Advice with a Case.
+// After learns from what came of a case. One that Failed by the plan that fired stops it and its rivals: each
+// fires again after two later deliveries. A second After of an Advice changes nothing, and returns what the
+// first did. Without a Before, as of a run that began without memory, it takes a zero Advice with a Case.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -215,7 +215,16 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
 			}
 			if wrong && key == s.key { // in its scope, and where its scope shares
-				r.add(id, &delivery{ID: of, At: cmp.Or(g.Judged, g.At), Wrong: true})
+				at := cmp.Or(g.Judged, g.At)
+				r.add(id, &delivery{ID: of, At: at, Wrong: true})
+				for _, p := range r.Plans { // what was rare beside one that fired is not right where that was wrong
+					if g.Fired && p.ID != id {
+						p.Until = at
+					}
+				}
+				if g.Fired {
+					r.Until = at // nor are others, elsewhere
+				}
 			}
 			f(r)
 			if len(r.Plans)+len(r.Scopes) == 0 {
@@ -325,9 +334,9 @@ type warning struct {
 }
 
 type event struct {
-	Advice  string
-	At      time.Time
-	Instead string // what passed; "": it was refused
+	Advice, Case string // Case: shape.exact
+	At           time.Time
+	Instead      string // what passed; "": it was refused
 }
 
 // Bounds of what is kept and told of a situation, and the Ref of memories of what was refused.
@@ -339,11 +348,14 @@ const (
 	refusedRef  = "refused"
 )
 
-// warning returns the one of a skill and class, a new one where there is none.
+// warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
+// a case without it is its own: it is hidden no more.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
-		return r.Refused[i]
+		w := r.Refused[i]
+		w.Own = slices.DeleteFunc(slices.Clone(w.Own), func(s string) bool { return !slices.Contains(like.Own, s) })
+		return w
 	}
 	r.Refused = append(r.Refused, &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own})
 	return r.Refused[len(r.Refused)-1]
@@ -363,8 +375,7 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		said, own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
 		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(fold(class))}
 	})
-	did := cmp.Or(o.Plan, &reason.Plan{}).Calls
-	passed := cmp.Or(summary(did), "it passed once that was heeded")
+	passed := cmp.Or(summary(cmp.Or(o.Plan, &reason.Plan{}).Calls), "it passed once that was heeded")
 	err := l.edit(ctx, b, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) (changed bool, _ error) {
 		r.Situation = c.Situation
 		changed = len(refused)+len(r.Refused) > 0 // most cases have no warnings, and write nothing
@@ -372,16 +383,15 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 			w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == c.ID })
 		}
 		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
-		for _, w := range lessons {
-			w = r.warning(w)
-			w.Events = append(w.Events, event{Advice: c.ID, At: g.At})
+		for i, w := range lessons {
+			lessons[i] = r.warning(w)
+			lessons[i].Events = append(lessons[i].Events, event{Advice: c.ID, Case: s.exact, At: g.At})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, w := range r.Refused {
-			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
-			may := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(did, is)
-			if o.Verdict == Delivered && may && w.Events[len(w.Events)-1].Instead == "" {
-				w.Events = append(w.Events, event{Advice: c.ID, At: g.At, Instead: passed})
+			last := w.Events[len(w.Events)-1]
+			if o.Verdict == Delivered && last.Instead == "" && last.Case == s.exact { // another says nothing of it
+				w.Events = append(w.Events, event{Advice: c.ID, Case: s.exact, At: g.At, Instead: passed})
 			}
 			w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
 		}
@@ -401,13 +411,12 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 // that are like it. Nobody vouches for the words of whoever refused it, so that it is not trusted.
 func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, lessons []*warning) error {
 	err := l.forget(ctx, b, g.Case.Scope, g.Made)
-	g.Made = ""
-	if err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
+	if g.Made = ""; err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
 		return err
 	}
 	last := lessons[len(lessons)-1]
 	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
-		Kind: memory.Failure, Trigger: refusalTrigger(&g.Case, g.shape), Plan: encode(last), At: g.At,
+		Kind: memory.Failure, Trigger: refusalTrigger(&g.Case, g.shape), At: g.At,
 		Content: extract.Tell(last.Said, last.Own, nil),
 		Source:  memory.Source{Origin: memory.Executor, Run: g.Case.ID, Ref: refusedRef},
 	})

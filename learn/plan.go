@@ -379,7 +379,7 @@ func until(id string, in ...*record) (at time.Time, why string) {
 			return never, "a person has retired it"
 		}
 		if p.Until.After(at) {
-			at, why = p.Until, "a person has changed it, or found it wrong"
+			at, why = p.Until, "since then it, or what fired in its place, was changed or found wrong"
 		}
 		for _, d := range p.Deliveries {
 			if d.Wrong && d.At.After(at) {

@@ -13,10 +13,10 @@ import (
 
 // Lesson returns what of a complaint is kept: with … for each word that names something (it has a digit, a
 // capital or an @) and is of the case's own texts, or of what strangers said. Hidden are other words of the
-// case, of which [Tell] decides. Of the case is a word with a part that is one of it, or begins as one of
+// case with four letters or more, of which [Tell] decides. Of the case is a word with a part that is one of it, or begins as one of
 // three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name} in the complaint
-// stands for a value. The class of a lesson is what it says, where each word of the case, with a digit, or
-// with a {name} is any: those of one class are the same.
+// stands for a value. The class of a lesson is what it says, where each … and word with a digit or a {name} is
+// any: those of one class are the same.
 func Lesson(complaint string, own, strangers []string) (said string, hidden []string, class string) {
 	mine, theirs := Words(own...), Words(strangers...)
 	brought := func(p string) bool {
@@ -33,18 +33,18 @@ func Lesson(complaint string, own, strangers []string) (said string, hidden []st
 			return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@'
 		})
 		for p := range Words(braced.ReplaceAllString(word, " ")) {
-			letters := utf8.RuneCountInString(p) // of an alphabet, two say nothing ("of"); in Chinese one does
+			letters := utf8.RuneCountInString(p) // of an alphabet, three say nothing ("not"); in Chinese one does
 			switch {
 			case names && !strings.Contains(word, "{") && (brought(p) || theirs[p]):
 				return "…"
-			case brought(p) && (names || letters >= 3 || len(p) > 2*letters):
+			case brought(p) && (names || letters > 3 || len(p) > 2*letters):
 				hidden = append(hidden, word)
 			}
 		}
 		return word
 	}), "…")
 	said = strings.TrimSpace(said) // what is left of spaces says nothing
-	parts := strings.Fields(strings.ToLower(Tell(said, hidden, nil)))
+	parts := strings.Fields(strings.ToLower(said))
 	for i, word := range parts {
 		if strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…") {
 			parts[i] = "#"
