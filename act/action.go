@@ -1,6 +1,7 @@
 package act
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -169,9 +170,11 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		if err := inner.open(ctx, a.Secrets); err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
-		var missing []string
-		if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
-			return nil, fmt.Errorf("%w: %s: the secret %s is not listed", errInputs, a.Name, missing[0])
+		if bytes.Contains(a.inputs, []byte("[secret ")) { // canonical JSON has no other spelling
+			var missing []string
+			if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
+				return nil, fmt.Errorf("%w: %s: the secret %s is not listed", errInputs, a.Name, missing[0])
+			}
 		}
 	}
 	if a.Irreversible {
