@@ -202,7 +202,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		t.event("recalled", "", "nothing: "+err.Error())
 		advice = learn.Advice{Case: c}
 	}
-	if !c.Fresh && !t.tenant.layer.HeldOut(&c) {
+	if !c.Fresh && (t.agent.opts.Learn.Holdout == 0 || !t.tenant.layer.HeldOut(&c)) {
 		advice.Facts = t.facts(ctx)
 	}
 	t.advice = &advice

@@ -106,7 +106,7 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 // words are an output that is a JSON string, or its JSON.
 func words(output json.RawMessage) string {
 	var text string
-	if json.Unmarshal(output, &text) == nil {
+	if output == nil || json.Unmarshal(output, &text) == nil {
 		return text
 	}
 	return string(output)
