@@ -347,7 +347,7 @@ type raw struct {
 func model(t *testing.T, answer func(a asked) any) (config string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
+		if r.Method == http.MethodGet && r.URL.Path == "/v1/models" {
 			fmt.Fprint(w, `{"data":[{"id":"fake"},{"id":"large"}]}`)
 			return
 		}
@@ -394,7 +394,7 @@ func model(t *testing.T, answer func(a asked) any) (config string) {
 	t.Cleanup(server.Close)
 	return "model: fake\nmodels:\n  fake: {url: " + server.URL +
 		"/v1, key: FAKE_KEY, price: {input: 1, output: 4}}\n" +
-		"  large: {url: " + server.URL + "/v1, key: FAKE_KEY, price: {input: 10, output: 40}}\n"
+		"  large: {url: '" + server.URL + "/v1?v=1', key: FAKE_KEY, price: {input: 10, output: 40}}\n"
 }
 
 // never answers until who has asked is gone.

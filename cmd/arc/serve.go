@@ -15,14 +15,13 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/arc-learn/arc/contrib/dash"
-	"github.com/arc-learn/arc/contrib/mcp"
-	"github.com/arc-learn/arc/memory"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc/act/queue"
+	"github.com/arc-learn/arc/contrib/dash"
+	"github.com/arc-learn/arc/contrib/mcp"
+	"github.com/arc-learn/arc/memory"
 )
 
 func (c *command) serveCommands() []*cobra.Command {

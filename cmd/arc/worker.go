@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -330,15 +331,16 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 	if err != nil {
 		return err
 	}
-	path, header := "/models", http.Header{"Authorization": {"Bearer " + key}}
-	if c.API == "anthropic" {
-		path, header = "/v1/models?limit=1000", http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+path, nil)
+	at, err := url.Parse(c.URL)
 	if err != nil { // which has the url, and that may have a key in it, as an error of Do has
 		return errors.New("its url is no URL")
 	}
-	r.Header = header
+	path, header := "/models", http.Header{"Authorization": {"Bearer " + key}}
+	if c.API == "anthropic" {
+		path, header = "/v1/models", http.Header{"X-Api-Key": {key}, "Anthropic-Version": {"2023-06-01"}}
+		at.RawQuery = strings.TrimPrefix(at.RawQuery+"&limit=1000", "&")
+	}
+	r := (&http.Request{Method: http.MethodGet, URL: at.JoinPath(path), Header: header}).WithContext(ctx)
 	answer, err := (&http.Client{Transport: reason.Transport(nil)}).Do(r)
 	if failed, ok := errors.AsType[*reason.Error](err); ok {
 		if err = failed; failed.Status == http.StatusUnauthorized {
@@ -349,12 +351,11 @@ func (a *app) ping(ctx context.Context, c modelConfig) error {
 		return err
 	}
 	defer answer.Body.Close()
-	type listed struct{ ID string }
-	var list struct{ Data []listed }
+	var list struct{ Data []struct{ ID string } }
 	if json.NewDecoder(io.LimitReader(answer.Body, 4<<20)).Decode(&list) != nil || len(list.Data) == 0 {
 		return nil // it has no list
 	}
-	if slices.ContainsFunc(list.Data, func(m listed) bool {
+	if slices.ContainsFunc(list.Data, func(m struct{ ID string }) bool {
 		return strings.TrimSuffix(m.ID, ":latest") == strings.TrimSuffix(c.Name, ":latest")
 	}) {
 		return nil
