@@ -45,7 +45,8 @@ func Secrets(s string) []string { return secret.FindAllString(s, -1) }
 func Line(s string) string { return Text(strings.Join(strings.Fields(Visible(s)), " ")) }
 
 // controls matches what the chat templates of models are made of: <|…|> also with full-width bars, [/…] and
-// words in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token.
+// words in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token: each
+// begins with "<" or "[".
 var controls = regexp.MustCompile(`<[|｜]|<</?[A-Z_]+>>|\[/[A-Za-z_]+\]|\[[A-Z][A-Z_]+\]|` +
 	`</?(?:[A-Za-z]+(?:_[A-Za-z]+)+|s|bos|eos|pad|unk)>`)
 
@@ -56,10 +57,7 @@ func Text(s string) string {
 	if !strings.ContainsAny(s, "<[") {
 		return s
 	}
-	return controls.ReplaceAllStringFunc(s, func(word string) string {
-		first := []rune(word)[:1]
-		return string(first) + " " + word[len(string(first)):]
-	})
+	return controls.ReplaceAllStringFunc(s, func(word string) string { return word[:1] + " " + word[1:] })
 }
 
 // Visible returns s without control, format and private characters, and with every kind of line end as a
