@@ -114,7 +114,9 @@ func ParseRuling(text string) (allow, ok bool) {
 	return false, false
 }
 
-// ask returns nil when people have allowed the call that a is about.
+// ask returns nil when people have allowed the call that a is about. It reads all rulings, by whatever door
+// they came, then asks the Approver, and reads again: once for each person who is needed. So an Approver that
+// rules like one who has ruled before is no second person, and a no counts whenever it came.
 func (s *scene) ask(ctx context.Context, a Approval) error {
 	why, people := slices.Clip(a.Why), 1
 	if a.Mode == Compound {
