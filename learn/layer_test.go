@@ -1702,3 +1702,65 @@ func TestFiredInAnotherSpelling(t *testing.T) {
 	require.Zero(t, b.after(a, learn.Outcome{Verdict: learn.Failed, Plan: done}))
 	require.Nil(t, b.before(c).Fires)
 }
+
+// A complaint about one tool is not overcome by what another has delivered in the situation.
+func TestOvercomeAtItsOwnSkill(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "letter", Text: "write to Anna"}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("mail", `{}`),
+		Failed: []reason.Failure{{Task: reason.Task{Skill: "print"}, Complaint: "the margin is too narrow"}}})
+	warned := b.before(c).Warnings
+	require.Len(t, warned, 1)
+	require.Equal(t, "print", warned[0].Skill)
+	require.Empty(t, warned[0].Instead)
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("print", `{"margin":3}`)})
+	require.Equal(t, "print", b.before(c).Warnings[0].Instead)
+}
+
+// A verdict takes back the memory of its own refusal, and not one that another case has made in the same words.
+func TestRefusalOfAnotherStays(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	refused := func(text string) learn.Advice {
+		a := b.before(learn.Case{Text: text})
+		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "letters have no margin"})
+		return a
+	}
+	refused("post it to Graz")
+	second := refused("post it to Graz")
+	count := func() (n int) {
+		for r, err := range b.Memory("acme").All(t.Context()) {
+			require.NoError(t, err)
+			n += strings.Count(r.Content, "margin")
+		}
+		return n
+	}
+	require.Equal(t, 1, count())
+	_, err := b.Judge(t.Context(), "acme", second.ID, learn.Delivered, "")
+	require.NoError(t, err)
+	require.Equal(t, 1, count())
+}
+
+// What one scope came to is kept nowhere else: the scope of its Lessons has its name, and no word of its cases.
+func TestNothingIsKeptOutsideOfAScope(t *testing.T) {
+	st := store.NewMem()
+	l, err := learn.New(t.Context(), st, &learn.Options{Scope: "acme"})
+	require.NoError(t, err)
+	defer l.Close()
+	for _, v := range []learn.Verdict{learn.Delivered, learn.Failed, learn.Delivered} {
+		a, err := l.Before(t.Context(), learn.Case{Scope: "acme/anna", Lessons: "acme", Text: "write to Marta about lamps"})
+		require.NoError(t, err)
+		a.Fires = nil
+		_, err = l.After(t.Context(), a, learn.Outcome{Verdict: v, Complaint: "no word of lamps", Plan: plan("write", `{"to":"Marta"}`)})
+		require.NoError(t, err)
+	}
+	named := 0
+	for e, err := range st.Scan(t.Context(), store.Range{Prefix: "t/acme/"}) {
+		require.NoError(t, err)
+		if scope, _, _, _ := store.ParseKey(strings.TrimPrefix(e.Key, "t/acme/")); !strings.HasPrefix(string(scope), "acme/anna") {
+			require.NotContains(t, string(e.Value), "Marta", e.Key)
+			require.NotContains(t, string(e.Value), "lamps", e.Key)
+			named += strings.Count(string(e.Value), "acme/anna")
+		}
+	}
+	require.Equal(t, 2, named, "of a plan, and of a warning")
+}

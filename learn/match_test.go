@@ -222,6 +222,10 @@ func TestFire(t *testing.T) {
 			[3]string{"tell", `{"who":"bob"}`, `{"to":"bob","cc":"ann"}`}, []row{
 				{"tell", `{"who":"cat"}`, ""},
 			}},
+		{"kept inside of a word", [3]string{"tell", `{"who":"anna"}`, `{"to":"anna","of":"annas"}`},
+			[3]string{"tell", `{"who":"otto"}`, `{"to":"otto","of":"annas"}`}, []row{
+				{"tell", `{"who":"irma"}`, ""}, {"tell", `{"who":"anna"}`, `do0{"of":"annas","to":"anna"}`},
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			k := kept{}
