@@ -10,6 +10,7 @@ package agefile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,9 +125,7 @@ func (f *File) Change(change func(all map[string]string) error) error {
 	if err != nil {
 		return err
 	}
-	if f.WorkFactor != 0 {
-		recipient.SetWorkFactor(f.WorkFactor)
-	}
+	recipient.SetWorkFactor(cmp.Or(f.WorkFactor, 18))
 	var sealed bytes.Buffer
 	w, err := age.Encrypt(&sealed, recipient)
 	if err != nil {
@@ -135,7 +134,8 @@ func (f *File) Change(change func(all map[string]string) error) error {
 	if err := errors.Join(json.NewEncoder(w).Encode(values), w.Close()); err != nil {
 		return err
 	}
-	err = errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700), maybe.WriteFile(f.path, sealed.Bytes(), 0o600))
+	err = errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700),
+		maybe.WriteFile(f.path, sealed.Bytes(), 0o600), os.Chmod(f.path, 0o600)) // else it keeps the mode that it has
 	f.read = time.Time{} // the next reader looks at the file
 	return err
 }

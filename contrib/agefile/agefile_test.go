@@ -47,6 +47,8 @@ func TestFile(t *testing.T) {
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NotContains(t, string(raw), "value")
+	require.NoError(t, os.Chmod(path, 0o644)) // as another program has made it
+	require.NoError(t, f.Change(set("another-value")))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
