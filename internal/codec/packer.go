@@ -17,32 +17,26 @@ func (p *Packer) Pack(fields ...any) {
 	for _, field := range fields {
 		switch f := field.(type) {
 		case *int32:
-			*f = int32(p.four(uint32(*f)))
+			*f = int32(p.field(4, uint64(*f)))
 		case *float32:
-			*f = math.Float32frombits(p.four(math.Float32bits(*f)))
+			*f = math.Float32frombits(uint32(p.field(4, uint64(math.Float32bits(*f)))))
 		case *int64:
-			*f = int64(p.eight(uint64(*f)))
+			*f = int64(p.field(8, uint64(*f)))
 		case *float64:
-			*f = math.Float64frombits(p.eight(math.Float64bits(*f)))
+			*f = math.Float64frombits(p.field(8, math.Float64bits(*f)))
 		}
 	}
 }
 
-// four packs a field of four bytes that has these bits, or returns those that it has; eight likewise.
-func (p *Packer) four(bits uint32) uint32 {
-	field := p.B
-	if p.B = field[4:]; p.Read {
-		return binary.LittleEndian.Uint32(field)
+// field packs a field of so many bytes that has these bits, or returns those that it has.
+func (p *Packer) field(size int, bits uint64) uint64 {
+	var b [8]byte
+	field := p.B[:size]
+	if p.B = p.B[size:]; p.Read {
+		copy(b[:], field)
+		return binary.LittleEndian.Uint64(b[:])
 	}
-	binary.LittleEndian.PutUint32(field, bits)
-	return bits
-}
-
-func (p *Packer) eight(bits uint64) uint64 {
-	field := p.B
-	if p.B = field[8:]; p.Read {
-		return binary.LittleEndian.Uint64(field)
-	}
-	binary.LittleEndian.PutUint64(field, bits)
+	binary.LittleEndian.PutUint64(b[:], bits)
+	copy(field, b[:])
 	return bits
 }

@@ -127,7 +127,8 @@ func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
 		for _, w := range d.Day {
 			t.pairs = append(t.pairs, uint64(lex.Number(w))<<32|uint64(i)<<8|1)
 		}
-		e.thread, e.row = d.Thread, row{length: lengthCode(length)}
+		lengthCode := min(math.Round(8*math.Log2(max(length, 1))), 255) // eight steps an octave
+		e.thread, e.row = d.Thread, row{length: uint8(lengthCode)}
 		e.row.linked = d.Thread != "" && open[e.row.length] > 0
 		e.row.asks = length <= shortAsk && strings.HasSuffix(strings.TrimRightFunc(d.Content, unicode.IsSpace), "?")
 	}
@@ -297,11 +298,6 @@ const (
 // What a record gives to those before and after it in its thread, by distance, and what it takes of them.
 var given = [2][reach]float32{{0.15, 0.12, 0.06}, {0.3, 0.18, 0.09}}
 var taken = [2][reach]float32{given[1], given[0]}
-
-// lengthCode rounds a length to eight steps an octave.
-func lengthCode(length float64) uint8 {
-	return uint8(min(math.Round(8*math.Log2(max(length, 1))), 255))
-}
 
 // norms are what a count is multiplied by, by length code, and open how much a record takes of and gives to
 // its neighbours. The usual length is a constant, not BM25's mean: other records do not change a score.

@@ -1,12 +1,14 @@
-// Package yaml reads documents that people write: an unknown field, a field that is there twice, and a second
-// document are errors, and each error has its line.
+// Package yaml reads documents that people write: an unknown field, a field that is there twice, a number that
+// YAML takes for another one, and a second document are errors, and each error has its line.
 package yaml
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,21 +26,31 @@ func Decode(data []byte, v any) (err error) {
 	}()
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
-	if err := d.Decode(v); err != nil {
-		return readable(err)
+	err = d.Decode(v)
+	if types, ok := errors.AsType[*yaml.TypeError](err); ok {
+		return errors.New("yaml: " + strings.Join(types.Errors, "\n"))
 	}
-	var second yaml.Node
+	if err != nil {
+		return err
+	}
+	var first, second yaml.Node
 	if err := d.Decode(&second); err == nil {
 		return fmt.Errorf("yaml: line %d: a second document", second.Line)
 	} else if !errors.Is(err, io.EOF) {
-		return readable(err)
+		return err
 	}
-	return nil
+	return cmp.Or(yaml.Unmarshal(data, &first), literal(&first))
 }
 
-func readable(err error) error {
-	if types, ok := errors.AsType[*yaml.TypeError](err); ok {
-		return errors.New("yaml: " + strings.Join(types.Errors, "\n"))
+var misread = regexp.MustCompile(`^([-+]?0[0-9_]+|[0-9]{20,})$`) // as octal, and as float64
+
+// literal returns an error where a number is another one than it says.
+func literal(n *Node) (err error) {
+	for _, c := range n.Content {
+		err = cmp.Or(err, literal(c))
+	}
+	if n.Style == 0 && misread.MatchString(n.Value) {
+		err = fmt.Errorf("yaml: line %d: %s would be another number: put it in quotes", n.Line, n.Value)
 	}
 	return err
 }
