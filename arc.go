@@ -32,10 +32,10 @@ import (
 type Host struct {
 	Reasoner reason.Reasoner // nil: the objective is the one task
 	Workers  []act.Worker
-	Gates    []act.Gate   // of every worker, before its own
-	Approver act.Approver // nil: a run that needs a person waits for [View.Decide]
-	Around   []act.Around // around each attempt, outermost first
-	Sources  []reason.Source
+	Gates    []act.Gate      // of every worker, before its own
+	Approver act.Approver    // nil: a run that needs a person waits for [View.Decide]
+	Around   []act.Around    // around each attempt, outermost first
+	Sources  []reason.Source // asked at once before the Reasoner is, for at most Options.Timeout
 	Skills   []reason.Skill
 	Secrets  func(ctx context.Context, name string) (string, error)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Delete deletes a run that has ended, with its journal. What was learned from it stays.
+// Delete deletes a run that has ended, with its journal. What was learned from it stays. After an error call it
+// again: the run is Canceled meanwhile.
 func (v View) Delete(ctx context.Context, id string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {

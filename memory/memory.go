@@ -27,8 +27,8 @@
 // # Concurrency and persistence
 //
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns.
-// All memories of a tenant are in memory: some 430 bytes each beside their texts. Several processes may share
-// a store that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
+// All memories of a tenant are in memory: beside texts some 430 bytes each, and 4 KB a scope. Several processes
+// may share a store that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
 package memory
 
 import (

@@ -399,7 +399,8 @@ func (q *Queue) revise(r *record, j *Job) error {
 //
 // A host calls it once a minute for each sensor, each in a goroutine of its own, so that one that fails or
 // hangs does not hold the others up. When a sensor last looked is in the store: it keeps its cadence over
-// restarts, and of several processes one looks.
+// restarts, and of several processes one looks. After an error the jobs behind the last that was added are not
+// there, until read returns them at its next time: it leaves a signal where it is until its job is there.
 func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {
