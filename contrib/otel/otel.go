@@ -71,8 +71,7 @@ func classOf(err error) string {
 
 // Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with
 // their kind as the attribute arc.event, the worker of attempts and of what came of them as arc.worker, and
-// the tool of a call as gen_ai.tool.name. Scopes and runs are none. A model may make names of tools up: bound
-// the series by the SDK's cardinality limit, or a View.
+// the tool of a call as gen_ai.tool.name, even made up by a model (let the SDK bound series); no scope or run.
 func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	// An instrument beside an error is one that does nothing.
 	count, _ := mp.Meter(library).Int64Counter("arc.events",

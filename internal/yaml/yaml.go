@@ -26,11 +26,10 @@ func Decode(data []byte, v any) (err error) {
 	}()
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
-	err = d.Decode(v)
-	if types, ok := errors.AsType[*yaml.TypeError](err); ok {
-		return errors.New("yaml: " + strings.Join(types.Errors, "\n"))
-	}
-	if err != nil {
+	if err := d.Decode(v); err != nil {
+		if types, ok := errors.AsType[*yaml.TypeError](err); ok {
+			return errors.New("yaml: " + strings.Join(types.Errors, "\n"))
+		}
 		return err
 	}
 	var first, second yaml.Node
