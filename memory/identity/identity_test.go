@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -459,6 +460,35 @@ func TestManyTopics(t *testing.T) {
 }
 
 // Two processes on one store lose no change, and a scope is no other whose name begins alike.
+// leaver is a Store whose caller goes away right after a commit, and which reads nothing for who has gone.
+type leaver struct {
+	store.Store
+	leave context.CancelFunc
+}
+
+func (s leaver) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	defer s.leave()
+	return s.Store.Commit(ctx, ops...)
+}
+
+func (s leaver) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := ctx.Err(); err != nil {
+		return store.Entry{}, err
+	}
+	return s.Store.Get(ctx, key)
+}
+
+// Who goes away once a fact is kept is told that it is, so that nobody adds it again.
+func TestCallerLeaves(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	x, _ := open(t, leaver{store.NewMem(), cancel})
+	f, err := x.Add(ctx, identity.Fact{Content: "likes tea"})
+	require.NoError(t, err)
+	require.Equal(t, 1, f.ValidationCount)
+	require.ErrorIs(t, ctx.Err(), context.Canceled)
+}
+
 func TestTwoAtOnce(t *testing.T) {
 	t.Parallel()
 	st := store.NewMem()
