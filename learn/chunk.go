@@ -170,6 +170,14 @@ func (m *match) wrong(all []*delivery) string {
 		if why := v.formed(each(all, func(d *delivery) any { return d.in[i].v })); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
+		other := func(d *delivery) bool { return typeOf(v.now) != "string" || d.in[i].v != v.now }
+		with := slices.DeleteFunc(slices.Clone(all), other)
+		for j, n := range m.values { // 400 mg is near 500 mg, and 400 g is not
+			was := func(d *delivery) any { return d.in[j].v }
+			if len(with) > 0 && typeOf(n.now) == "number" && !near(n.now, each(with, was), 1.5) {
+				return fmt.Sprintf("%s is %s, far from what was delivered with %s", n.path, show(n.now), show(v.now))
+			}
+		}
 	}
 	// Last, and each value is read once for it, since of many values there are very many pairs.
 	read := each(m.values, func(v *value) []operand { return each([]any{v.was[0], v.was[1], v.now}, operandOf) })

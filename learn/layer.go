@@ -314,10 +314,6 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 // warnings without a Situation. Less than 90 days is 90 days.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	before := l.now().Add(-max(age, 90*24*time.Hour))
-	drop := func(b *store.Batch, key string, unchanged store.Condition) error {
-		b.After(func(store.Revision) { n++ })
-		return b.Delete(key, unchanged)
-	}
 	kept := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
 	for _, kind := range []string{givenKind, planKind, warnKind} {
 		err = errors.Join(err, l.scan(ctx, scope, kind, func(key, id string) error {
@@ -327,7 +323,8 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 					if err != nil || !g.At.Before(before) {
 						return err
 					}
-					return drop(b, key, unchanged)
+					b.After(func(store.Revision) { n++ })
+					return b.Delete(key, unchanged)
 				}
 				r, unchanged, err := codec.Load[record](ctx, b, key)
 				named := r.Situation != "" && len(r.Refused) > 0 // by the host, which has few of them
@@ -339,7 +336,8 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 						return err
 					}
 				}
-				return cmp.Or(l.forget(ctx, b, casesOf(scope), r.Like), drop(b, key, unchanged))
+				b.After(func(store.Revision) { n++ })
+				return cmp.Or(l.forget(ctx, b, casesOf(scope), r.Like), b.Delete(key, unchanged))
 			})
 		}))
 	}
@@ -404,7 +402,7 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 		}
 		for i, h := range hits { // best first
 			refused := h.Record.Source.Ref == refusedRef
-			if told(&h.Record) || refused && h.Record.Trigger == refusalTrigger(c, s) {
+			if told(&h.Record) || refused && h.Record.Trigger == triggerOf(c, s) {
 				continue
 			}
 			if refused {

@@ -274,7 +274,7 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	next, p := refund("acme", "SO-103")
 	got := b.before(next)
 	require.Nil(t, got.Fires)
-	require.Equal(t, "a delivery of it was wrong", got.Why)
+	require.Equal(t, "it, or another plan for such cases, was wrong", got.Why)
 
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "")
 	require.NoError(t, err)
@@ -792,31 +792,39 @@ func TestTheChecksOwnWords(t *testing.T) {
 	require.Equal(t, "ask", b.before(c).Warnings[0].Instead)
 }
 
-// A plan that fired and was refused leaves its place to what has delivered since, not to what was rare before.
-func TestAStoppedPlanHasAVote(t *testing.T) {
-	b := open(t, acme(learn.Options{}))
-	tell := func(n int, v learn.Verdict, calls ...string) (fired string) {
-		in := json.RawMessage(fmt.Sprintf(`{"order":"A-%d"}`, 1000+n))
-		a := b.before(learn.Case{Situation: "track", Text: "Tell where it is.", Inputs: in})
-		o := learn.Outcome{Verdict: v, Complaint: "the answer has no order", Plan: &reason.Plan{}}
-		for _, name := range calls {
-			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: name, Inputs: in})
+// A plan that fired and was refused leaves its place to what has delivered since, not to what was rare before: where
+// the order is an input, and where the text says it.
+func TestAStoppedPlanStopsItsRivals(t *testing.T) {
+	for _, said := range []bool{false, true} {
+		b := open(t, acme(learn.Options{}))
+		tell := func(n int, v learn.Verdict, calls ...string) (fired string) {
+			order := fmt.Sprintf("A-%d", 1000+n)
+			in := json.RawMessage(`{"order":"` + order + `"}`)
+			c := learn.Case{Situation: "track", Text: "Tell where it is.", Inputs: in}
+			if said {
+				c.Text, c.Inputs = "Tell where "+order+" is.", nil
+			}
+			a := b.before(c)
+			o := learn.Outcome{Verdict: v, Complaint: "the answer has no order", Plan: &reason.Plan{}}
+			for _, name := range calls {
+				o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: name, Inputs: in})
+			}
+			if a.Fires != nil {
+				fired = fmt.Sprint(len(a.Fires.Calls))
+			}
+			b.after(a, o)
+			return fired
 		}
-		if a.Fires != nil {
-			fired = fmt.Sprint(len(a.Fires.Calls))
+		for n := range 8 { // two parcels are lost
+			tell(10*n, learn.Delivered, []string{"look", "send"}[:1+n%4/3]...)
+			tell(10*n+1, learn.Delivered, "look")
 		}
-		b.after(a, o)
-		return fired
+		require.Equal(t, "1", tell(81, learn.Failed, "look"))
+		for n := range 2 { // from here on parcels are lost
+			require.Empty(t, tell(82+n, learn.Delivered, "look", "send"))
+		}
+		require.Equal(t, "2", tell(90, learn.Delivered, "look", "send"))
 	}
-	for n := range 8 { // two parcels are lost
-		tell(10*n, learn.Delivered, []string{"look", "send"}[:1+n%4/3]...)
-		tell(10*n+1, learn.Delivered, "look")
-	}
-	require.Equal(t, "1", tell(81, learn.Failed, "look"))
-	for n := range 2 { // from here on parcels are lost
-		require.Empty(t, tell(82+n, learn.Delivered, "look", "send"))
-	}
-	require.Equal(t, "2", tell(90, learn.Delivered, "look", "send"))
 }
 
 // What a stranger said, in whatever way it came, is in no plan that fires, in no trusted memory, and in no prompt

@@ -79,6 +79,13 @@ func TestFire(t *testing.T) {
 		a, b [3]string // text, inputs, inputs of the call
 		rows []row
 	}{
+		{"unit", [3]string{"give it", `{"n":500,"unit":"mg"}`, `{"n":500,"unit":"mg"}`},
+			[3]string{"give it", `{"n":2,"unit":"g"}`, `{"n":2,"unit":"g"}`}, []row{
+				{"give it", `{"n":400,"unit":"mg"}`, `do0{"n":400,"unit":"mg"}`},
+				{"give it", `{"n":3,"unit":"g"}`, `do0{"n":3,"unit":"g"}`},
+				{"give it", `{"n":400,"unit":"g"}`, ""},
+				{"give it", `{"n":3,"unit":"mg"}`, ""},
+			}},
 		{"turn on", [3]string{"turn on dark mode", `{"user":"al"}`, `{"user":"al","mode":"dark"}`},
 			[3]string{"turn on dark mode", `{"user":"bo"}`, `{"user":"bo","mode":"dark"}`}, []row{
 				{"turn on dark mode", `{"user":"cy"}`, `do0{"mode":"dark","user":"cy"}`},

@@ -215,16 +215,7 @@ func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
 				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
 			}
 			if wrong && key == s.key { // in its scope, and where its scope shares
-				at := cmp.Or(g.Judged, g.At)
-				r.add(id, &delivery{ID: of, At: at, Wrong: true})
-				for _, p := range r.Plans { // what was rare beside one that fired is not right where that was wrong
-					if g.Fired && p.ID != id {
-						p.Until = at
-					}
-				}
-				if g.Fired {
-					r.Until = at // nor are others, elsewhere
-				}
+				r.add(id, &delivery{ID: of, At: cmp.Or(g.Judged, g.At), Wrong: true})
 			}
 			f(r)
 			if len(r.Plans)+len(r.Scopes) == 0 {
@@ -389,8 +380,10 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, w := range r.Refused {
-			last := w.Events[len(w.Events)-1]
-			if o.Verdict == Delivered && last.Instead == "" && last.Case == s.exact { // another says nothing of it
+			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
+			may := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
+			last := w.Events[len(w.Events)-1] // of another case nothing is known
+			if o.Verdict == Delivered && may && last.Instead == "" && last.Case == s.exact {
 				w.Events = append(w.Events, event{Advice: c.ID, Case: s.exact, At: g.At, Instead: passed})
 			}
 			w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
@@ -416,7 +409,7 @@ func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, l
 	}
 	last := lessons[len(lessons)-1]
 	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
-		Kind: memory.Failure, Trigger: refusalTrigger(&g.Case, g.shape), At: g.At,
+		Kind: memory.Failure, Trigger: triggerOf(&g.Case, g.shape), At: g.At,
 		Content: extract.Tell(last.Said, last.Own, nil),
 		Source:  memory.Source{Origin: memory.Executor, Run: g.Case.ID, Ref: refusedRef},
 	})
@@ -426,10 +419,8 @@ func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, l
 	return err
 }
 
-// refusalTrigger is what the memory of a refusal is found by, and known for one of the case's own situation.
-func refusalTrigger(c *Case, s *shape) string {
-	return head(cmp.Or(c.Situation, s.template), maxLesson)
-}
+// triggerOf is what the memory of a refusal is found by, and known for one of the case's own situation.
+func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
 
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a
 // whole value or as [iar.Copied] finds it, or it quotes a complaint.

@@ -117,7 +117,7 @@ func (d *delivery) readCalls(in []leaf) {
 func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 	in, rest := worded(c.Text, s.in)
 	same := func(d *delivery) bool {
-		return d.rest == rest && slices.EqualFunc(d.words, in, func(l, now leaf) bool {
+		return d.rest == rest && d.At.After(r.Until) && slices.EqualFunc(d.words, in, func(l, now leaf) bool {
 			says := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
 			return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, says)
 		})
@@ -329,6 +329,9 @@ func merge(scope memory.Scope, from []*record, up *record) *record {
 		}
 	}
 	for _, r := range from {
+		if at, _ := until("", r); at.After(all.Until) {
+			all.Until = at // for inWords
+		}
 		for _, p := range r.Plans {
 			m := all.ensure(p.ID)
 			m.why, m.Delivered, m.Failed = cmp.Or(m.why, p.why), m.Delivered+p.Delivered, m.Failed+p.Failed
@@ -379,11 +382,13 @@ func until(id string, in ...*record) (at time.Time, why string) {
 			return never, "a person has retired it"
 		}
 		if p.Until.After(at) {
-			at, why = p.Until, "since then it, or what fired in its place, was changed or found wrong"
+			at, why = p.Until, "a person has changed it, or found it wrong"
 		}
-		for _, d := range p.Deliveries {
-			if d.Wrong && d.At.After(at) {
-				at, why = d.At, "a delivery of it was wrong"
+		for _, o := range r.Plans { // where one was wrong, what was rare beside it is not right for that
+			for _, d := range o.Deliveries {
+				if d.Wrong && d.At.After(at) {
+					at, why = d.At, "it, or another plan for such cases, was wrong"
+				}
 			}
 		}
 	}
@@ -556,9 +561,7 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 			return err // it is of a single case, which its key has, too; or of one scope below
 		}
 		name := strings.TrimPrefix(found.Situation+": "+found.Template, ": ")
-		if len(found.Conditions) > 0 {
-			name += " (only where: " + strings.Join(found.Conditions, "; ") + ")"
-		}
+		name = strings.Join(append([]string{name}, found.Conditions...), "; only where ")
 		for _, p := range found.Plans {
 			s := p.suggestion(none, found.Template)
 			s.ID, s.Name, s.Differs, s.Delivered = id+"/"+p.ID, name, p.why, p.Delivered

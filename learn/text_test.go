@@ -172,7 +172,7 @@ func TestTextsStop(t *testing.T) {
 	far, _ := of(1700)
 	why, err := b.Why(t.Context(), far)
 	require.NoError(t, err)
-	require.Equal(t, "word {3} is 1700, which is new in more than its digits, or far from what was delivered", why)
+	require.Equal(t, "word {3} is 1700, far from what was delivered with \"close\"", why)
 	_, err = b.Judge(t.Context(), "acme", last.ID, learn.Failed, "wrong")
 	require.NoError(t, err)
 	require.Equal(t, 3, known())
