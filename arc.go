@@ -74,7 +74,7 @@ type Options struct {
 	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
 	Learn  learn.Options   // of each tenant, but for Scope and Memory; its Seed is that here where it is 0
 
-	FireIrreversible bool // in a plan that fires, what is irreversible asks as elsewhere; false: always a person
+	FireIrreversible bool // true: in a plan that fires, irreversible calls ask no more than elsewhere; false: always
 
 	Sanitizer *redact.Sanitizer // nil: redact.New of no options
 	Logger    *slog.Logger      // is told of what has no caller to return it to; nil: nobody is

@@ -170,9 +170,11 @@ func (m *match) wrong(all []*delivery) string {
 		if why := v.formed(each(all, func(d *delivery) any { return d.in[i].v })); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
-		other := func(d *delivery) bool { return typeOf(v.now) != "string" || d.in[i].v != v.now }
-		with := slices.DeleteFunc(slices.Clone(all), other)
-		for j, n := range m.values { // 400 mg is near 500 mg, and 400 g is not
+		var with []*delivery // those that had the same word: 400 mg is near 500 mg, and 400 g is not
+		if typeOf(v.now) == "string" {
+			with = slices.DeleteFunc(slices.Clone(all), func(d *delivery) bool { return d.in[i].v != v.now })
+		}
+		for j, n := range m.values {
 			was := func(d *delivery) any { return d.in[j].v }
 			if len(with) > 0 && typeOf(n.now) == "number" && !near(n.now, each(with, was), 1.5) {
 				return fmt.Sprintf("%s is %s, far from what was delivered with %s", n.path, show(n.now), show(v.now))

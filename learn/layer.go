@@ -412,9 +412,6 @@ func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memo
 			if h.Record.Trusted {
 				to = &a.Memories
 			}
-			if *to == nil && q.Trust != 0 { // all go there, so they stay where they are
-				*to = hits[:0]
-			}
 			*to = append(slices.Grow(*to, len(hits)-i), h)
 		}
 	}

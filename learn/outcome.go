@@ -404,7 +404,8 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 // that are like it. Nobody vouches for the words of whoever refused it, so that it is not trusted.
 func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, lessons []*warning) error {
 	err := l.forget(ctx, b, g.Case.Scope, g.Made)
-	if g.Made = ""; err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
+	g.Made = ""
+	if err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
 		return err
 	}
 	last := lessons[len(lessons)-1]

@@ -13,10 +13,10 @@ import (
 
 // Lesson returns what of a complaint is kept: with … for each word that names something (it has a digit, a
 // capital or an @) and is of the case's own texts, or of what strangers said. Hidden are other words of the
-// case with four letters or more, of which [Tell] decides. Of the case is a word with a part that is one of it, or begins as one of
-// three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name} in the complaint
-// stands for a value. The class of a lesson is what it says, where each … and word with a digit or a {name} is
-// any: those of one class are the same.
+// case with four letters or more, of which [Tell] decides. Of the case is a word with a part that is one of it,
+// or begins as one of three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name}
+// in the complaint stands for a value. Lessons that differ in no more than each …, each word with a digit and
+// each {name} are of one class.
 func Lesson(complaint string, own, strangers []string) (said string, hidden []string, class string) {
 	mine, theirs := Words(own...), Words(strangers...)
 	brought := func(p string) bool {
