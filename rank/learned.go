@@ -153,9 +153,9 @@ func (r *record) notice(better float64) {
 	r.Change -= min(usual, max(-usual, r.Change))
 	if math.Abs(r.Change) > changed {
 		r.value = slices.Delete(r.value, r.begin(cellTable), r.begin(cellTable+1))
-		r.Rows[cellTable], r.All, r.Change = 0, cell{}, 0
+		r.Rows[cellTable], r.All, r.Change = 0, evidence{}, 0
 		for i := range int(r.Rows[ringTable]) { // a later verdict on one of these has nothing to take back
-			binary.LittleEndian.PutUint32(r.row(ringTable, i)[entryBytes-4:], math.Float32bits(float32(math.NaN())))
+			binary.LittleEndian.PutUint32(r.row(ringTable, i)[rowBytes[ringTable]-4:], math.Float32bits(float32(math.NaN())))
 		}
 	}
 }

@@ -31,13 +31,14 @@ type record struct {
 	value []byte // as it is in the store: the head, the rows of the tables in turn, and failures as CBOR
 }
 
-// head is what a record has beside its tables.
+// head is what a record has beside its tables. It and the rows of these are stored field by field, in the
+// order that is written here.
 type head struct {
 	Attempts int64         // ever
 	Rows     [tables]int32 // of each table
-	All      cell          // the worth of samples that teach, less what their kinds of case add for all
-	Err      cell          // squared errors of predictions
-	Kind     cell          // products of two deviations at a kind of case
+	All      evidence      // the worth of samples that teach, less what their kinds of case add for all
+	Err      evidence      // squared errors of predictions
+	Kind     evidence      // products of two deviations at a kind of case
 	Change   float64       // standard deviations by which samples add up to be better than expected, or worse
 	Rating   rating
 }
@@ -52,15 +53,9 @@ const (
 )
 
 var (
-	mostRows = [tables]int{hours, days, kinds, window}
-	rowBytes = [tables]int{tallyBytes, tallyBytes, cellBytes, entryBytes}
-)
-
-const (
-	headBytes  = 8 + 4*tables + 3*3*8 + 5*8
-	tallyBytes = 7*4 + 5*8
-	cellBytes  = 4 + 3*8
-	entryBytes = 7*4 + 2*8 + 2*4
+	mostRows  = [tables]int{hours, days, kinds, window}
+	rowBytes  = [tables]int{binary.Size(tally{}), binary.Size(tally{}), binary.Size(cell{}), binary.Size(entry{})}
+	headBytes = binary.Size(head{})
 )
 
 // tally sums up attempts, those of an hour or a day in a table.
@@ -84,30 +79,21 @@ type entry struct {
 	Common        float32 // what its kind of case was taken to add to the worth of all; NaN: it was forgotten
 }
 
-// cell is evidence: a number of samples and the sum of their worth. It fades with a half-life of 30 days.
-type cell struct {
-	Key    int32 // hash of the kind of case
+// evidence is a number of samples and the sum of their worth. It fades with a half-life of 30 days.
+type evidence struct {
 	N, Sum float64
 	Last   int64 // Unix seconds
 }
 
-func (h *head) pack(p codec.Packer) {
-	p.Pack(&h.Attempts, &h.Rows[hourTable], &h.Rows[dayTable], &h.Rows[cellTable], &h.Rows[ringTable],
-		&h.All.N, &h.All.Sum, &h.All.Last, &h.Err.N, &h.Err.Sum, &h.Err.Last, &h.Kind.N, &h.Kind.Sum, &h.Kind.Last,
-		&h.Change, &h.Rating.At, &h.Rating.Doubt, &h.Rating.USD, &h.Rating.Priced)
+// cell is the evidence at a kind of case.
+type cell struct {
+	Key int32 // hash of the kind of case
+	evidence
 }
 
-func (t *tally) pack(p codec.Packer) {
-	p.Pack(&t.N, &t.Attempts, &t.Judged, &t.Delivered, &t.Ill, &t.Priced, &t.Reported,
-		&t.Wall, &t.In, &t.Out, &t.USD, &t.Estimated)
-}
-
-func (e *entry) pack(p codec.Packer) {
-	p.Pack(&e.Run, &e.Key, &e.Outcome, &e.Wall, &e.In, &e.Out, &e.Confidence,
-		&e.At, &e.USD, &e.Reward, &e.Common)
-}
-
-func (c *cell) pack(p codec.Packer) { p.Pack(&c.Key, &c.N, &c.Sum, &c.Last) }
+// unpack reads a head or a row from the bytes of a record, which has room for it; pack writes one.
+func unpack[T any](b []byte) (v T) { _, _ = binary.Decode(b, binary.LittleEndian, &v); return v }
+func pack(b []byte, v any)         { _, _ = binary.Encode(b, binary.LittleEndian, v) }
 
 // begin returns where a table begins; that of no table is where failures do.
 func (r *record) begin(table int) int {
@@ -149,7 +135,7 @@ func (r *record) place(table int, number int32, age int64) int {
 		row := r.row(table, i)
 		last := int64(binary.LittleEndian.Uint32(row))
 		if table == cellTable {
-			last = int64(binary.LittleEndian.Uint64(row[cellBytes-8:]))
+			last = int64(binary.LittleEndian.Uint64(row[rowBytes[cellTable]-8:]))
 		}
 		if last < least {
 			oldest, least = i, last
@@ -161,23 +147,15 @@ func (r *record) place(table int, number int32, age int64) int {
 	return oldest
 }
 
-// entry returns a sample of the ring.
-func (r *record) entry(i int) (e entry) {
-	e.pack(codec.Packer{B: r.row(ringTable, i), Read: true})
-	return e
-}
-
-// tally returns a row of hours or days.
-func (r *record) tally(table, i int) (t tally) {
-	t.pack(codec.Packer{B: r.row(table, i), Read: true})
-	return t
-}
+// entry returns a sample of the ring, tally a row of hours or days.
+func (r *record) entry(i int) entry        { return unpack[entry](r.row(ringTable, i)) }
+func (r *record) tally(table, i int) tally { return unpack[tally](r.row(table, i)) }
 
 // cell returns a row of kinds of case. Learned reads it twice a candidate: by hand, in a third of the time.
 func (r *record) cell(i int) cell {
 	row, le := r.row(cellTable, i), binary.LittleEndian
 	n, sum := math.Float64frombits(le.Uint64(row[4:])), math.Float64frombits(le.Uint64(row[12:]))
-	return cell{int32(le.Uint32(row)), n, sum, int64(le.Uint64(row[20:]))}
+	return cell{int32(le.Uint32(row)), evidence{n, sum, int64(le.Uint64(row[20:]))}}
 }
 
 // at returns the evidence at a kind of case, as it has faded by now.
@@ -227,7 +205,7 @@ func (e *entry) worth() (float64, bool) {
 }
 
 // at returns the evidence as it has faded by now.
-func (c *cell) at(now int64) (n, sum float64) {
+func (c *evidence) at(now int64) (n, sum float64) {
 	n, sum = c.N, c.Sum
 	if age := now - c.Last; age > 3600 { // an hour's fading is .1 %
 		f := math.Exp2(-float64(age) / halfLife.Seconds())
@@ -237,7 +215,7 @@ func (c *cell) at(now int64) (n, sum float64) {
 }
 
 // add takes by samples worth y each in.
-func (c *cell) add(by, y float64, now int64) {
+func (c *evidence) add(by, y float64, now int64) {
 	c.N, c.Sum = c.at(now)
 	c.N, c.Sum, c.Last = c.N+by, c.Sum+by*y, max(now, c.Last)
 	if c.N <= 0 { // what is taken out was forgotten
@@ -253,7 +231,7 @@ func (r *record) replace(e *entry) bool {
 	}
 	former := r.entry(i)
 	e.At, e.Key, e.Common = former.At, former.Key, former.Common
-	e.pack(codec.Packer{B: r.row(ringTable, i)})
+	pack(r.row(ringTable, i), e)
 	r.count(&former, -1)
 	r.count(e, 1)
 	return true
@@ -262,10 +240,10 @@ func (r *record) replace(e *entry) bool {
 // push adds a sample.
 func (r *record) push(e *entry) {
 	if r.Rows[ringTable] < window {
-		r.value = slices.Insert(r.value, r.begin(tables), make([]byte, entryBytes)...)
+		r.value = slices.Insert(r.value, r.begin(tables), make([]byte, rowBytes[ringTable])...)
 		r.Rows[ringTable]++
 	}
-	e.pack(codec.Packer{B: r.row(ringTable, int(r.Attempts%window))})
+	pack(r.row(ringTable, int(r.Attempts%window)), e)
 	r.Attempts++
 	r.count(e, 1)
 }
@@ -277,7 +255,7 @@ func (r *record) count(e *entry, by int32) {
 			t := r.tally(table, i)
 			t.N = int32(n)
 			t.add(e.tally(), by)
-			t.pack(codec.Packer{B: r.row(table, i)})
+			pack(r.row(table, i), &t)
 		}
 	}
 	y, teaches := e.worth()
@@ -292,7 +270,7 @@ func (r *record) count(e *entry, by int32) {
 		c := r.cell(i)
 		c.Key = e.Key
 		c.add(float64(by), y, e.At/1000)
-		c.pack(codec.Packer{B: r.row(cellTable, i)})
+		pack(r.row(cellTable, i), &c)
 	}
 }
 
@@ -344,7 +322,7 @@ func (r *record) clone() *record {
 
 // seal makes the value what the store holds.
 func (r *record) seal() []byte {
-	r.pack(codec.Packer{B: r.value[codec.Prefix:]})
+	pack(r.value[codec.Prefix:], &r.head)
 	codec.Seal(r.value)
 	return r.value
 }
@@ -355,8 +333,7 @@ func decode(value []byte) (*record, error) {
 	if err != nil || len(value) < codec.Prefix+headBytes {
 		return nothing, cmp.Or(err, damaged)
 	}
-	r := &record{value: value}
-	r.pack(codec.Packer{B: value[codec.Prefix:], Read: true})
+	r := &record{unpack[head](value[codec.Prefix:]), value}
 	for t, n := range r.Rows {
 		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
 			return nothing, damaged

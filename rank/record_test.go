@@ -54,7 +54,7 @@ func TestForgottenSampleIsCorrected(t *testing.T) {
 		require.Equal(t, 1.0, r.All.N, "no single sample is a change")
 	}
 	r.notice(-100)
-	require.Equal(t, []any{cell{}, int32(0), 0.0}, []any{r.All, r.Rows[cellTable], r.Change})
+	require.Equal(t, []any{evidence{}, int32(0), 0.0}, []any{r.All, r.Rows[cellTable], r.Change})
 	see("2", Delivered)
 	see("1", Delivered)
 	see("1", Failed)
