@@ -1,7 +1,6 @@
 package rank
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -155,7 +154,9 @@ func (r *record) notice(better float64) {
 		r.value = slices.Delete(r.value, r.begin(cellTable), r.begin(cellTable+1))
 		r.Rows[cellTable], r.All, r.Change = 0, evidence{}, 0
 		for i := range int(r.Rows[ringTable]) { // a later verdict on one of these has nothing to take back
-			binary.LittleEndian.PutUint32(r.row(ringTable, i)[rowBytes[ringTable]-4:], math.Float32bits(float32(math.NaN())))
+			e := r.entry(i)
+			e.Common = float32(math.NaN())
+			pack(r.row(ringTable, i), &e)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package rank
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -39,6 +42,20 @@ func TestRecordIsBounded(t *testing.T) {
 	var packed []byte
 	require.NoError(t, codec.Unmarshal(r.value, &packed), "CBOR")
 	require.Equal(t, r.value[codec.Prefix:], packed)
+}
+
+// The bytes of a record stay what stores have, whatever becomes of the types that they are read into.
+func TestRecordFormat(t *testing.T) {
+	var all []byte
+	for _, v := range []any{
+		&head{1, [tables]int32{2, 3, 4, 5}, evidence{6, 7, 8}, evidence{9, 10, 11}, evidence{12, 13, 14}, 15, rating{16, 17, 18, 19}},
+		&tally{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, &entry{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, &cell{1, evidence{2, 3, 4}},
+	} {
+		b := make([]byte, binary.Size(v))
+		pack(b, v)
+		all = append(all, b...)
+	}
+	require.Equal(t, "7802cc599bec163db3a30c8b43152a9098f350ee185fbd5b5095d627e11582bf", fmt.Sprintf("%x", sha256.Sum256(all)))
 }
 
 // A later verdict on a sample that was forgotten neither counts nor takes from those since.
