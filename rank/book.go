@@ -60,11 +60,9 @@ type pair struct {
 	skill     *skill
 	candidate string
 	key       string // what those of its pieces begin with
-	first     string // that of the first piece
 	rev       store.Revision
 	rec       *record
-	staged    []*record // by the commit under way
-	sum       *summary  // of the ring, while it is as it was
+	sum       *summary // of the ring, while it is as it was
 }
 
 const (
@@ -118,11 +116,9 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	}
 	b.mu.Lock()
 	p := b.scope.pair(s.Skill, s.Candidate)
-	was, rec, cond, err := p.next(batch)
-	added := false
-	if err == nil {
-		added, err = rec.observe(p.skill, &s)
-	}
+	was, cond := p.latest(batch)
+	rec := was.clone()
+	added, err := rec.observe(p.skill, &s)
 	b.mu.Unlock()
 	if err != nil {
 		return err
@@ -137,42 +133,44 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	return nil
 }
 
-// next returns the record that an earlier step of the commit has staged, or else the current one; a copy to
-// be changed; and the condition on which that is written.
-//
-// A commit may have several samples of a pair, each made from the one before. A step that failed, or that
-// runs again, leaves a record in staged that is not in the batch; so the bytes there say which of them is.
-func (p *pair) next(batch *store.Batch) (was, rec *record, c store.Condition, err error) {
-	value, again := []byte(nil), false
-	if len(p.staged) > 0 { // else what others stage there has this step run in the next commit
-		value, again = batch.Staged(p.first)
+// latest returns the record as earlier samples of the commit have staged it, or else the current one, and the
+// condition on which it may be replaced. A commit may have several samples of a pair, each made from the one
+// before: what is staged are the pieces that these have changed, and the others are those of the current one.
+func (p *pair) latest(batch *store.Batch) (*record, store.Condition) {
+	value, staged := batch.Staged(p.pieceKey(0))
+	switch {
+	case !staged:
+		return p.rec, store.At(p.rev)
+	case len(value) == 0: // an erasure of the same commit has deleted it
+		return nothing, store.Any
 	}
-	is := func(r *record) bool { return len(value) > 0 && &r.value[0] == &value[0] }
-	if i := slices.IndexFunc(p.staged, is); i >= 0 {
-		was = p.staged[i]
-	} else if !again {
-		was, c, p.staged = p.rec, store.At(p.rev), nil
-	} else { // by somebody else than this Book
-		return nil, nil, c, fmt.Errorf("rank: %s: %w", p.first, store.ErrConflict)
+	value = bytes.Clone(value)
+	for n := 1; ; n++ {
+		next, staged := batch.Staged(p.pieceKey(n))
+		if !staged {
+			next = piece(p.rec.value, n)
+		}
+		if len(next) == 0 {
+			return unseal(codec.Whole(value)), store.Any
+		}
+		value = append(value, next...)
 	}
-	rec = was.clone()
-	p.staged = append(p.staged, rec)
-	return was, rec, c, nil
 }
+
+// piece returns the n-th piece of a record, empty behind its end.
+func piece(value []byte, n int) []byte {
+	return value[min(n*pieceBytes, len(value)):min((n+1)*pieceBytes, len(value))]
+}
+
+func (p *pair) pieceKey(n int) string { return p.key + strconv.Itoa(10+n) } // two digits, so that they sort
 
 // put stages the first piece of a record, and those that are not as they were.
 func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) error {
-	piece := func(v []byte, n int) []byte { return v[min(n*pieceBytes, len(v)):min((n+1)*pieceBytes, len(v))] }
-	err := batch.Put(p.first, piece(value, 0), c)
+	err := batch.Put(p.pieceKey(0), piece(value, 0), c)
 	for n := 1; n*pieceBytes < len(value) && err == nil; n++ {
-		if bytes.Equal(piece(was, n), piece(value, n)) {
-			continue
+		if !bytes.Equal(piece(was, n), piece(value, n)) {
+			err = batch.Put(p.pieceKey(n), piece(value, n), store.Any)
 		}
-		key := p.key + strconv.Itoa(10+n) // two digits, so that they sort
-		if len(p.staged) > 1 {            // earlier steps of the commit may have put it, and it is in was
-			batch.Staged(key)
-		}
-		err = batch.Put(key, piece(value, n), store.Any)
 	}
 	return err
 }
@@ -244,8 +242,7 @@ func (sc *scope) pair(name, candidate string) *pair {
 	p := sk.pairs[candidate]
 	if p == nil {
 		id := url.PathEscape(name) + "/" + url.PathEscape(candidate)
-		key := sc.name.Key(kindName, id) + "/"
-		p = &pair{skill: sk, candidate: candidate, key: key, first: key + "10", rec: nothing}
+		p = &pair{skill: sk, candidate: candidate, key: sc.name.Key(kindName, id) + "/", rec: nothing}
 		sk.pairs[candidate] = p
 		byName := func(q *pair, c string) int { return strings.Compare(q.candidate, c) }
 		at, _ := slices.BinarySearchFunc(sk.sorted, candidate, byName)
@@ -276,7 +273,7 @@ func (b *book) publish(p *pair, rev store.Revision, rec *record) {
 	if p.rec != nothing {
 		spare.Put(p.rec)
 	}
-	p.rev, p.rec, p.staged, p.sum, p.skill.fresh = rev, rec, nil, nil, false
+	p.rev, p.rec, p.sum, p.skill.fresh = rev, rec, nil, false
 }
 
 // apply takes in what another process has written, or what a conflict was about. Each sample writes the first
@@ -316,7 +313,7 @@ func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 		}
 		rec, err := decode(codec.Whole(whole.Value)) // behind it may be pieces of a longer one
 		if err != nil {
-			b.logger.Warn("rank: a record cannot be read and begins anew", "key", p.first, "error", err)
+			b.logger.Warn("rank: a record cannot be read and begins anew", "key", whole.Key, "error", err)
 		}
 		b.publish(p, whole.Rev, rec)
 	}

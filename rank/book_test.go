@@ -602,6 +602,62 @@ func TestStepsOfACommitThatFail(t *testing.T) {
 	}
 }
 
+// Samples of a candidate that wait together are in one commit, each made from the one before, and one that fails
+// between them leaves nothing.
+func TestSamplesOfACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &counted{Store: store.NewMem()}
+		g := store.NewGroup(st)
+		b, err := rank.Open(ctx, g, func() time.Time { return start }, 0, nil)
+		require.NoError(t, err)
+		sample := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s", Key: "k"}, Outcome: rank.Delivered, At: start}
+		for range 150 {
+			require.NoError(t, b.Observe(ctx, sample))
+		}
+		st.commits = 0
+		wait, done := make(chan struct{}), make(chan error, 41)
+		go func() { done <- g.Update(ctx, func(*store.Batch) error { <-wait; return nil }) }()
+		synctest.Wait()
+		for i := range 40 {
+			s := sample
+			s.Run, s.Outcome = fmt.Sprint(i), rank.Failed
+			go func() {
+				done <- g.Update(ctx, func(batch *store.Batch) error {
+					err := b.Stage(ctx, batch, s)
+					if i%4 == 0 {
+						err = errBroken
+					}
+					return err
+				})
+			}()
+		}
+		synctest.Wait()
+		close(wait)
+		failed := 0
+		for range 41 {
+			if err := <-done; err != nil {
+				require.ErrorIs(t, err, errBroken)
+				failed++
+			}
+		}
+		require.Equal(t, []int{10, 1}, []int{failed, st.commits})
+		for _, b := range []*rank.Book{b, open(t, st, nil, 0)} {
+			require.Equal(t, []int{180, 150}, []int{b.Stats("a", "s").Attempts, b.Stats("a", "s").Delivered})
+			require.Equal(t, 180, b.Day("a", "s", start).Attempts)
+		}
+	})
+}
+
+type counted struct {
+	store.Store
+	commits int
+}
+
+func (c *counted) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	c.commits++
+	return c.Store.Commit(ctx, ops...)
+}
+
 // A record that was damaged begins anew, once: what is learned since is there when the store is opened again.
 func TestDamagedRecordBeginsAnewOnce(t *testing.T) {
 	st := store.NewMem()

@@ -327,13 +327,16 @@ func (r *record) seal() []byte {
 	return r.value
 }
 
-// decode reads what seal wrote, and keeps it; with an error the record is empty.
+// unseal reads what seal wrote in this process, and keeps it.
+func unseal(value []byte) *record { return &record{unpack[head](value[codec.Prefix:]), value} }
+
+// decode reads what a store has, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
 	err, damaged := codec.Sealed(value), fmt.Errorf("rank: a record: %w", store.ErrDamaged)
 	if err != nil || len(value) < codec.Prefix+headBytes {
 		return nothing, cmp.Or(err, damaged)
 	}
-	r := &record{unpack[head](value[codec.Prefix:]), value}
+	r := unseal(value)
 	for t, n := range r.Rows {
 		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
 			return nothing, damaged
