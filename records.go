@@ -113,21 +113,7 @@ func load[T any](ctx context.Context, st store.Store, key string) (*T, store.Rev
 
 // records yields the runs of a scope, by their IDs.
 func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*record, error] {
-	return func(yield func(*record, error) bool) {
-		for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(runKind)}) {
-			r := new(record)
-			if err == nil {
-				err = codec.Unmarshal(e.Value, r)
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("arc: %s: %w", e.Key, err))
-				return
-			}
-			if !yield(r, nil) {
-				return
-			}
-		}
-	}
+	return codec.Records[record](ctx, t.group.Store(), store.Range{Prefix: scope.Prefix(runKind)})
 }
 
 // skipScan yields what the keys below a prefix are of, each once: it reads one key, and steps over all others

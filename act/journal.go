@@ -109,12 +109,8 @@ func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
 // scan yields what is kept in a range, in the order of the keys: records below "s/", events below "e/".
 func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for e, err := range store.Sub(j.g.Store(), j.prefix).Scan(ctx, r) {
-			var v T
-			if err == nil {
-				err = codec.Unmarshal(e.Value, &v)
-			}
-			if !yield(v, j.kept(ctx, err)) || err != nil {
+		for v, err := range codec.Records[T](ctx, store.Sub(j.g.Store(), j.prefix), r) {
+			if !yield(*v, j.kept(ctx, err)) {
 				return
 			}
 		}

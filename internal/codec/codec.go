@@ -127,6 +127,21 @@ func Load[T any](ctx context.Context, r Reader, key string) (v T, c store.Condit
 	return *there, store.At(e.Rev), nil
 }
 
+// Records yields the records of a range, in the order of their keys. It ends after the first error.
+func Records[T any](ctx context.Context, st store.Store, r store.Range) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for e, err := range st.Scan(ctx, r) {
+			v := new(T)
+			if err = cmp.Or(err, Unmarshal(e.Value, v)); err != nil {
+				err = fmt.Errorf("%s: %w", cmp.Or(e.Key, r.Prefix), err)
+			}
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Put stages the record at key.
 func Put(b *store.Batch, key string, v any, c store.Condition) error {
 	value, err := Marshal(v)

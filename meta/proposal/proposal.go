@@ -131,11 +131,7 @@ func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() ti
 
 // All returns the proposals that have one of the statuses, or all, the latest first.
 func (b *Book) All(ctx context.Context, statuses ...Status) (all []Proposal, err error) {
-	for e, err := range b.g.Store().Scan(ctx, store.Range{Prefix: b.scope.Prefix(kind)}) {
-		var r record
-		if err == nil {
-			err = codec.Unmarshal(e.Value, &r)
-		}
+	for r, err := range codec.Records[record](ctx, b.g.Store(), store.Range{Prefix: b.scope.Prefix(kind)}) {
 		if err != nil {
 			return nil, fmt.Errorf("proposal: %w", err)
 		}
