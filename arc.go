@@ -196,7 +196,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		return nil, err
 	}
 	var err error
-	if a.process, err = newProcess(opts.Process, st, opts.Now()); err != nil {
+	if a.process, err = newProcess(opts.Process, st); err != nil {
 		return nil, err
 	}
 	a.note("") // no mark is 0

@@ -326,10 +326,7 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 // undecided says what follows when the reasoner has failed.
 func (t *turn) undecided(err error) (phase, error) {
 	text := "the reasoner: " + t.clean.Prose(err.Error())
-	class := reason.Classify(err)
-	if class == nil {
-		class = &reason.Error{}
-	}
+	class := cmp.Or(reason.Classify(err), &reason.Error{})
 	t.Usage = t.Usage.Add(class.Usage)
 	switch timedOut := errors.Is(err, context.DeadlineExceeded); {
 	case timedOut, class.Class == reason.RateLimited, class.Class == reason.Unavailable:
@@ -701,11 +698,10 @@ func (t *turn) advance() (phase, error) {
 // stageFigures stages what an attempt says about its worker, and about the session. A denial, and a gate that
 // could not tell, say nothing of the approach, which the session would hold against it.
 func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
-	now := t.now()
 	sample := rank.Sample{
 		Run:       t.name + "/" + strconv.Itoa(t.Current.Number),
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
-		Outcome: made.Outcome, At: now,
+		Outcome: made.Outcome, Wall: t.wall, At: t.now(),
 	}
 	if t.objective.Provisional && made.Outcome == rank.Delivered {
 		sample.Outcome = rank.Unknown
@@ -713,7 +709,6 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	if made.Err != nil {
 		sample.Class = string(made.Err.Class)
 	}
-	sample.Wall = t.wall
 	if u := t.Current.Usage; u != nil {
 		sample.Usage = *u
 	}

@@ -37,10 +37,7 @@ var (
 var errFenced = fmt.Errorf("%w: this process could not renew its record in time", ErrRunning)
 
 // processRecord is a process as stored.
-type processRecord struct {
-	Nonce string // of the Agent: another one may take the name
-	Began time.Time
-}
+type processRecord struct{ Nonce string } // of the Agent: another one may take the name
 
 // process is the Agent among those that share its store.
 type process struct {
@@ -62,8 +59,8 @@ type sighting struct {
 	at  time.Time // when it was first seen so
 }
 
-func newProcess(name string, st store.Store, now time.Time) (*process, error) {
-	p := &process{name: name, own: processRecord{rand.Text(), now}, seen: map[string]sighting{}}
+func newProcess(name string, st store.Store) (*process, error) {
+	p := &process{name: name, own: processRecord{rand.Text()}, seen: map[string]sighting{}}
 	p.changer, _ = st.(store.Changer)
 	p.quit, p.done = make(chan struct{}), make(chan struct{})
 	p.quits = sync.OnceFunc(func() { close(p.quit) })
