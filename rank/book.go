@@ -151,7 +151,8 @@ func (p *pair) latest(batch *store.Batch) (*record, store.Condition) {
 			next = piece(p.rec.value, n)
 		}
 		if len(next) == 0 {
-			return unseal(codec.Whole(value)), store.Any
+			value, _ = codec.Unseal(value) // an earlier sample has sealed it
+			return unpacked(value), store.Any
 		}
 		value = append(value, next...)
 	}
@@ -311,7 +312,7 @@ func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 		if p == nil {
 			return
 		}
-		rec, err := decode(codec.Whole(whole.Value)) // behind it may be pieces of a longer one
+		rec, err := decode(whole.Value) // behind it may be pieces of a longer one
 		if err != nil {
 			b.logger.Warn("rank: a record cannot be read and begins anew", "key", whole.Key, "error", err)
 		}

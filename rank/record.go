@@ -327,16 +327,17 @@ func (r *record) seal() []byte {
 	return r.value
 }
 
-// unseal reads what seal wrote in this process, and keeps it.
-func unseal(value []byte) *record { return &record{unpack[head](value[codec.Prefix:]), value} }
+// unpacked is the record of a value, which it keeps.
+func unpacked(value []byte) *record { return &record{unpack[head](value[codec.Prefix:]), value} }
 
 // decode reads what a store has, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
-	err, damaged := codec.Sealed(value), fmt.Errorf("rank: a record: %w", store.ErrDamaged)
+	damaged := fmt.Errorf("rank: a record: %w", store.ErrDamaged)
+	value, err := codec.Unseal(value)
 	if err != nil || len(value) < codec.Prefix+headBytes {
 		return nothing, cmp.Or(err, damaged)
 	}
-	r := unseal(value)
+	r := unpacked(value)
 	for t, n := range r.Rows {
 		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
 			return nothing, damaged

@@ -88,21 +88,16 @@ func Seal(value []byte) {
 	binary.BigEndian.PutUint32(value[2:], uint32(len(value)-Prefix))
 }
 
-// Whole returns a value that Seal has completed, without what follows it.
-func Whole(value []byte) []byte {
-	if len(value) >= Prefix {
-		value = value[:min(uint64(len(value)), Prefix+uint64(binary.BigEndian.Uint32(value[2:])))]
+// Unseal returns a value that Seal has completed, without what follows it. The errors are those of Unmarshal.
+func Unseal(value []byte) ([]byte, error) {
+	if len(value) < Prefix || value[0] != version || value[1] != 0x5a {
+		return nil, cmp.Or(Unmarshal(value, new([]byte)), fmt.Errorf("%w: not sealed", store.ErrDamaged))
 	}
-	return value
-}
-
-// Sealed checks that a value is complete, with the errors of Unmarshal.
-func Sealed(value []byte) error {
-	if len(value) < Prefix || value[0] != version || value[1] != 0x5a ||
-		int(binary.BigEndian.Uint32(value[2:])) != len(value)-Prefix {
-		return cmp.Or(Unmarshal(value, new([]byte)), fmt.Errorf("%w: not sealed", store.ErrDamaged))
+	size := Prefix + uint64(binary.BigEndian.Uint32(value[2:]))
+	if size > uint64(len(value)) {
+		return nil, fmt.Errorf("%w: it is cut off", store.ErrDamaged)
 	}
-	return nil
+	return value[:size], nil
 }
 
 // Reader is a [store.Store] or a [store.Batch].
