@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/codec"
@@ -69,18 +68,13 @@ func cut(text string) string { return fence.Cut(text, maxText) }
 
 // failed counts the tries at a goal that failed since it was last delivered: by an approach, and by all.
 func (s *session) failed(goal, approach string) (same, all int) {
-	for _, o := range slices.Backward(s.Recent) {
-		switch {
-		case o.Goal != goal:
-			continue
-		case o.Delivered:
-			return same, all
-		case o.Approach == approach:
+	by := s.approaches(goal)
+	for _, a := range by {
+		if a == approach {
 			same++
 		}
-		all++
 	}
-	return same, all
+	return same, len(by)
 }
 
 // Sessions are those of a tenant. It may be used concurrently.
