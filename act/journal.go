@@ -42,7 +42,6 @@ type Journal struct {
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
-	waits  int     // bytes of noted, as maxNoted counts them; under mu
 	failed error   // under mu
 	next   int     // the number of the next event, if sure; else at least that; under mu
 	sure   bool
@@ -213,10 +212,6 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.next, j.sure, j.noted = next, true, slices.Delete(j.noted, 0, min(noted, len(j.noted)))
-		j.waits = 0
-		for _, e := range j.noted {
-			j.waits += e.size()
-		}
 	})
 	return nil
 }
@@ -239,8 +234,12 @@ func (j *Journal) note(e Event) {
 		e.Data, _ = schema.Marshal(fence.Clip(string(e.Data), maxEvent)) // a string always can be
 	}
 	j.mu.Lock()
-	if kept := e; !e.Live && j.waits <= maxNoted {
-		if j.waits += e.size(); j.waits > maxNoted {
+	waits := 0 // bytes
+	for _, o := range j.noted {
+		waits += o.size()
+	}
+	if kept := e; !e.Live && waits <= maxNoted {
+		if waits+e.size() > maxNoted {
 			kept.Text, kept.Data = "… (what follows was not kept)", nil
 		}
 		j.noted = append(j.noted, kept)
