@@ -948,6 +948,65 @@ func TestToolsFire(t *testing.T) {
 	require.Equal(t, 5, asked, "of the third only the answer is the model's")
 }
 
+// A plan is left where a result varies, and has fired as far as its calls were made; of one that was left before
+// the first of them nothing has, and what is refused then is not held against it.
+func TestPlanIsLeft(t *testing.T) {
+	for _, irreversible := range []bool{false, true} {
+		n, asked, refused := 0, 0, ""
+		test := tools.Func("test", "", func(context.Context, struct{}) (string, error) {
+			n++
+			return fmt.Sprintf("ok 0.%02ds", n), nil
+		})
+		test.Irreversible = irreversible
+		edit := tools.Func("edit", "", func(context.Context, map[string]string) (string, error) { return "edited", nil })
+		model := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+			asked++
+			said, _ := json.Marshal(r.Messages)
+			for i, name := range []string{"test", "edit"} {
+				if !strings.Contains(string(said), []string{" 0.", "edited"}[i]) {
+					return &reason.Response{Calls: []reason.ToolCall{{ID: "1", Name: name, Inputs: json.RawMessage(`{}`)}}}, nil
+				}
+			}
+			return &reason.Response{Text: "mended"}, nil
+		})
+		gate := act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: refused == "", Complaint: refused}, nil
+		})
+		a, story := agent(t, nil, arc.Host{Workers: []act.Worker{{
+			Name: "mend", Executor: tools.New(model, nil, test, edit), Gates: []act.Gate{gate},
+		}}}, nil)
+		o := arc.Objective{Text: "Mend the build.", Situation: "red"}
+		for i := range 6 {
+			*story, asked, refused = nil, 0, ""
+			if irreversible && i == 3 {
+				refused = "still red"
+			}
+			r := run(t, a, o)
+			for r.Status == arc.Waiting { // what cannot be undone asks where a plan fires
+				require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+				var err error
+				r, err = a.In("").Wait(t.Context(), r.ID)
+				require.NoError(t, err)
+			}
+			require.Equal(t, refused == "", r.Status == arc.Delivered, r.Text)
+			fired, left := "fired mend: calls of a plan that were made unasked: 1", "left test: it returned something else than when it was learned"
+			if irreversible {
+				left = "left test: it cannot be undone"
+			}
+			require.Equal(t, i == 1, slices.ContainsFunc(*story, func(s string) bool { return strings.HasPrefix(s, "learned") }), *story)
+			require.Equal(t, i > 1, slices.Contains(*story, left), *story)
+			require.Equal(t, i > 1 && !irreversible, slices.Contains(*story, fired), *story)
+			require.Equal(t, i > 1 && !irreversible, r.Fired == 1)
+			if asks := 3; !irreversible { // of the plan that fires the model makes the second call, and the answer
+				if i > 1 {
+					asks = 2
+				}
+				require.Equal(t, asks, asked, "run %d", i)
+			}
+		}
+	}
+}
+
 // Why a delivery teaches no plan is told: a call says what a page, or the answer, says, and the case does not.
 func TestNotLearnedIsTold(t *testing.T) {
 	send := tools.Tool{Worker: act.Worker{Name: "send", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(

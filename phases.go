@@ -191,7 +191,7 @@ func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
 func (t *turn) recall(ctx context.Context) (phase, error) {
 	a := t.aim()
 	t.Advices++
-	a.Advised = t.Advices
+	a.Advised, a.Carried = t.Advices, false
 	c := t.asks()
 	advice, err := t.tenant.layer.Before(ctx, c)
 	if err != nil {
@@ -215,7 +215,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	}
 	if tasks := t.fires(advice.Fires); tasks != nil {
 		a.begin(tasks, "")
-		a.Fired = true
+		a.Fired, a.Carried = true, true
 		t.Fired++
 		t.event("fired", "", tellPlan(tasks))
 		return assignPhase, nil
@@ -267,10 +267,7 @@ func (t *turn) itself() {
 	fires := t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil // but not as tasks
 	replays := fires && !a.Replays && len(a.Failed) == 0
 	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
-	if a.Replays = replays; replays {
-		t.Fired++
-		t.event("fired", "", "the worker makes the calls of a plan")
-	}
+	a.Replays = replays
 }
 
 // reason asks the reasoner for a plan.
@@ -619,6 +616,11 @@ func (t *turn) verify(context.Context) (phase, error) {
 	a, made, worker := t.aim(), t.made, t.Current.Worker
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
+	if a.Replays && made.Fired > 0 { // else the plan was left before any of its calls
+		a.Carried = true
+		t.Fired++
+		t.event("fired", worker, fmt.Sprintf("calls of a plan that were made unasked: %d", made.Fired))
+	}
 	if made.Outcome == rank.Delivered {
 		t.event("delivered", worker, cmp.Or(made.Text, string(made.Output)))
 		if len(made.Deltas) > 0 {
@@ -753,15 +755,19 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	for _, d := range t.lineage {
 		o.Untrusted = append(o.Untrusted, string(d.Output))
 	}
+	given := *advice
+	if !a.Carried { // what was not carried out is neither delivered nor refused
+		given.Fires = nil
+	}
 	t.stage(func(ctx context.Context, b *store.Batch) error {
-		learned, err := t.tenant.layer.Stage(ctx, b, *advice, o)
+		learned, err := t.tenant.layer.Stage(ctx, b, given, o)
 		if err != nil {
 			return err
 		}
 		switch {
 		case v == learn.Delivered && learned.Note != "":
 			t.event("not learned", "", learned.Note)
-		case learned.Ready && !a.Fired && !a.Replays && !a.Given: // one that fires already is no news
+		case learned.Ready && advice.Fires == nil && !a.Given: // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil

@@ -84,6 +84,7 @@ type aim struct {
 	Utilized []memory.ID       `cbor:"22,keyasint,omitzero"`
 	Thought  bool              `cbor:"23,keyasint,omitzero"` // a reasoner has made the plan
 	Blind    bool              `cbor:"24,keyasint,omitzero"` // where a Source had failed
+	Carried  bool              `cbor:"25,keyasint,omitzero"` // calls of the advice's plan were made unasked
 }
 
 // try is an attempt at the next task that did not pass.

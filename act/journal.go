@@ -20,7 +20,8 @@ import (
 
 // Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
 // "approver failed", "output" (a program's line) and "tool" (not called again); act/tools has "text",
-// "answer" (Data: its usage), "calling" and "tool". Text and Data are cut at 128 KiB, Data to a JSON string.
+// "answer" (Data: its usage), "calling", "tool" and "left" (why the plan that fires was, at which of its
+// tools). Text and Data are cut at 128 KiB, Data to a JSON string.
 type Event struct {
 	At   time.Time       // zero: now
 	Kind string          `cbor:",omitzero"` // a word or two, as above; a host's own may be others

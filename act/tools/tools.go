@@ -60,8 +60,9 @@ type executor struct {
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
-// which one stands where. Before an irreversible call, at the first difference and for the final answer the
-// model is asked, with what was really returned; an irreversible call asks a person, too, see [act.Worker].
+// which one stands where. Before an irreversible call, at the first difference, such as a duration or a time
+// in a result, and for the final answer the model is asked, with what was really returned; where that was
+// before the last call an event "left" says why. An irreversible call asks a person, too, see [act.Worker].
 //
 // The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan.
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
@@ -121,6 +122,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 	if err != nil {
 		return err
 	}
+	r.Fired = len(a.made)
 	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
 	for n, mended := 1, 0; ; n++ {
 		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitised())
@@ -162,19 +164,26 @@ func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error
 	if a.call.Fires == nil {
 		return nil, nil
 	}
-	rest = a.call.Fires.Calls
-	for i := 0; len(rest) > 0; i++ {
+	rest, left := a.call.Fires.Calls, ""
+	for i := 0; len(rest) > 0 && left == ""; i++ {
 		p, t := rest[0], a.tools[rest[0].Name]
-		if t == nil || t.Irreversible || p.ResultDigest == "" || t.input.Check(p.Inputs) != nil || i >= maxCalls {
-			return rest, nil
+		switch {
+		case t == nil || i >= maxCalls || t.input.Check(p.Inputs) != nil:
+			left = "the worker cannot make this call"
+		case t.Irreversible:
+			left = "it cannot be undone"
+		default:
+			m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
+			if err != nil {
+				return nil, err
+			}
+			a.made, rest = append(a.made, m), rest[1:]
+			if m.ResultDigest != p.ResultDigest {
+				left = "it returned something else than when it was learned"
+			}
 		}
-		m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
-		if err != nil {
-			return nil, err
-		}
-		a.made, rest = append(a.made, m), rest[1:]
-		if m.ResultDigest != p.ResultDigest {
-			return rest, nil
+		if left != "" && len(rest) > 0 {
+			act.Note(ctx, act.Event{Kind: "left", Name: p.Name, Text: left})
 		}
 	}
 	return rest, nil

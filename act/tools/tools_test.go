@@ -245,17 +245,19 @@ func TestReplay(t *testing.T) {
 		plan  *reason.Plan
 		log   []string // what was called before the model was asked
 		told  []string
+		left  string // the call at which the plan was left, and why
 	}{
-		{"the third time", "A-1", "lost", first, []string{"lookup A-1", "stock"}, []string{"stock {} returned: 7"}},
-		{"another order", "C-3", "lost", bound(first, "C-3"), []string{"lookup C-3", "stock"}, []string{"order C-3 of anna"}},
-		{"another answer", "A-1", "sent", first, []string{"lookup A-1"}, []string{`"state":"sent"`, "how a like case went on", "stock"}},
-		{"a tool that is gone", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{{Name: "gone", ResultDigest: "x"}}}, nil, nil},
-		{"no digest", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{{Name: "stock", Inputs: json.RawMessage(`{}`)}}}, nil, nil},
+		{"the third time", "A-1", "lost", first, []string{"lookup A-1", "stock"}, []string{"stock {} returned: 7"}, ""},
+		{"another order", "C-3", "lost", bound(first, "C-3"), []string{"lookup C-3", "stock"}, []string{"order C-3 of anna"}, ""},
+		{"another answer", "A-1", "sent", first, []string{"lookup A-1"}, []string{`"state":"sent"`, "how a like case went on", "stock"}, "lookup: it returned something else"},
+		{"a tool that is gone", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{{Name: "gone", ResultDigest: "x"}}}, nil, nil, "gone: the worker cannot"},
+		{"no digest", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
+			{Name: "stock", Inputs: json.RawMessage(`{}`)}, first.Calls[0]}}, []string{"stock"}, []string{"stock {} returned: 7", "lookup"}, "stock: it returned something else"},
 		{"inputs that do not fit", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
-			{Name: "lookup", Inputs: json.RawMessage(`{"order":1}`), ResultDigest: "x"}}}, nil, nil},
+			{Name: "lookup", Inputs: json.RawMessage(`{"order":1}`), ResultDigest: "x"}}}, nil, nil, "lookup: the worker cannot"},
 		{"an irreversible call", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
 			first.Calls[0], {Name: "refund", Inputs: json.RawMessage(`{"order":"A-1","amount":5}`), ResultDigest: "x"}, first.Calls[1],
-		}}, []string{"lookup A-1"}, []string{"refund", "how a like case went on"}},
+		}}, []string{"lookup A-1"}, []string{"refund", "how a like case went on"}, "refund: it cannot be undone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &shop{state: c.state}
@@ -267,10 +269,23 @@ func TestReplay(t *testing.T) {
 				}
 				return says("in stock"), nil
 			}
-			a := try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), func(call *act.Call) {
+			st := store.NewMem()
+			a := try(t, st, tools.New(m, nil, s.tools(act.Gated)...), func(call *act.Call) {
 				call.Inputs, call.Fires = json.RawMessage(`{"order":"`+c.order+`"}`), c.plan
 			})
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+			require.Equal(t, len(c.log), a.Result.Fired)
+			left := ""
+			for events, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
+				require.NoError(t, err)
+				for _, e := range events {
+					if e.Kind == "left" {
+						left = e.Name + ": " + e.Text
+					}
+				}
+			}
+			require.Equal(t, left != "", len(c.plan.Calls) > len(c.log), left)
+			require.Contains(t, left, c.left)
 			require.Len(t, m.asked, 1)
 			require.Len(t, a.Result.Plan.Calls, len(c.log), "what was replayed is part of the plan")
 		})
