@@ -73,7 +73,6 @@ func (t *turn) overspent(ctx context.Context) (why string, err error) {
 // spent is what the run has taken since its last commit, as far as it is known.
 func (t *turn) spent() *reason.Usage { return t.Usage.Add(t.Current.Usage).Since(t.counted) }
 
-// stageDay adds what was spent to the tenant's day.
 func (t *turn) stageDay(ctx context.Context, b *store.Batch, spent *reason.Usage) error {
 	if spent == nil || *spent == (reason.Usage{}) || t.agent.opts.Daily == (Budget{}) {
 		return nil

@@ -100,8 +100,6 @@ func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 	return ids, mark, nil
 }
 
-const maxRecent = 2048
-
 // note notes that a run was committed or deleted, by its runKey ("": each may have been), and wakes those who
 // wait for that.
 func (a *Agent) note(key string) {
@@ -156,7 +154,6 @@ func (a *Agent) announce() {
 	}
 }
 
-// told passes an event on to the host.
 func (a *Agent) told(t *turn, e Event) {
 	if t.tell != nil {
 		t.tell(e)

@@ -67,7 +67,6 @@ const (
 	maxData   = 256 << 10
 )
 
-// check returns what is wrong with an objective.
 func (o *Objective) check() error {
 	c := o.asks()
 	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID),
@@ -96,7 +95,6 @@ func (o *Objective) clean(s *redact.Sanitizer) {
 	o.Conditions, o.Tasks = prose(s, o.Conditions), cleanTasks(s, o.Tasks)
 }
 
-// prose returns texts without secrets.
 func prose(s *redact.Sanitizer, texts []string) []string {
 	clean := make([]string, len(texts))
 	for i, text := range texts {
@@ -105,7 +103,6 @@ func prose(s *redact.Sanitizer, texts []string) []string {
 	return clean
 }
 
-// cleanTasks returns tasks without secrets.
 func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 	clean := make([]reason.Task, len(tasks))
 	for i, t := range tasks {
@@ -116,7 +113,6 @@ func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
 	return clean
 }
 
-// cleanDecision returns a decision without secrets.
 func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
 	d.Approach, d.Reasoning = s.Prose(d.Approach), s.Prose(d.Reasoning)
 	d.Impasse, d.Subgoal = s.Prose(d.Impasse), s.Prose(d.Subgoal)
@@ -132,7 +128,6 @@ func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
 	return d
 }
 
-// data is what Sanitizer.Data makes of what is there.
 func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil

@@ -335,9 +335,6 @@ func (t *turn) undecided(err error) (phase, error) {
 	return t.refuse(text)
 }
 
-// maxRefused is how many decisions in a row may be of no use.
-const maxRefused = 3
-
 // refuse asks the reasoner again, with what was wrong, unless that was in vain too often.
 func (t *turn) refuse(why string) (phase, error) {
 	a := t.aim()
@@ -457,7 +454,6 @@ func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker)
 	return cmp.Or(named(left, ranked[0].Name), left[0]), nil
 }
 
-// named returns the worker of a name, nil if there is none.
 func named(workers []*act.Worker, name string) *act.Worker {
 	for _, w := range workers {
 		if w.Name == name {
@@ -569,9 +565,6 @@ func fitting(all []act.Approval) []act.Approval {
 	return all
 }
 
-// maxAnswered is how often the reasoner may answer within an attempt, before a person is asked.
-const maxAnswered = 3
-
 // asked has the reasoner answer what a worker asks, if it can, or else a person.
 func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
 	questions = prose(t.clean.KeepPlaceholders(), questions[:min(len(questions), maxTasks)])
@@ -604,7 +597,6 @@ func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []stri
 	return actPhase, nil
 }
 
-// answer takes the answer to the open questions in.
 func (t *turn) answer(text string) {
 	t.Answers = append(t.Answers, reason.Answer{Question: strings.Join(t.Questions, "\n"), Text: text})
 	t.Questions = nil
@@ -878,7 +870,6 @@ func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
 	return c
 }
 
-// brief is what the reasoner decides from.
 func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	a := t.aim()
 	b := &reason.Brief{
@@ -903,7 +894,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 		wg.Go(func() {
 			errs[i] = errors.New("a Source ended its goroutine")
 			found[i], errs[i] = call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]string, error) {
-				return source(ctx, a.Text, passageTokens)
+				return source(ctx, a.Text, maxPassages)
 			})
 		})
 	}
@@ -922,13 +913,8 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	return b
 }
 
-// passageTokens is how much a Source may say.
-const passageTokens = 4000
-
-// able are the workers that can take a task.
 func (t *turn) able(task reason.Task) []*act.Worker { return t.agent.runner.Load().Able(task) }
 
-// agentText is the AGENT.md of a skill.
 func (t *turn) agentText(skill string) string {
 	for _, s := range t.agent.host.Skills {
 		if s.Name == skill && skill != "" {
@@ -938,7 +924,6 @@ func (t *turn) agentText(skill string) string {
 	return ""
 }
 
-// complaint is why the last try did not pass.
 func (a *aim) complaint() string {
 	if len(a.Tries) == 0 {
 		return ""
@@ -946,7 +931,6 @@ func (a *aim) complaint() string {
 	return a.Tries[len(a.Tries)-1].Complaint
 }
 
-// tellPlan says in a line what a plan does.
 func tellPlan(tasks []reason.Task) string {
 	var words []string
 	for _, task := range tasks {

@@ -69,7 +69,6 @@ const (
 	dueCompact = "compact"
 )
 
-// dayKey is that of a day of the tenant of a scope.
 func dayKey(scope memory.Scope, at time.Time) string {
 	return plain(memory.Scope(scope.Tenant())).Key(dayKind, at.UTC().Format(time.DateOnly))
 }
@@ -138,10 +137,8 @@ func skipScan[T any](
 	}
 }
 
-// missing reports whether an error says that something is not there.
 func missing(err error) bool { return errors.Is(err, store.ErrNotFound) }
 
-// isAny reports whether err is one of some.
 func isAny(err error, some ...error) bool {
 	return slices.ContainsFunc(some, func(e error) bool { return errors.Is(err, e) })
 }

@@ -99,7 +99,6 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, 
 	return deleted, nil
 }
 
-// maintain is Maintain of one scope.
 func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) {
 	a := v.agent
 	before := a.opts.Now().Add(-a.opts.Retention)

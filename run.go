@@ -161,7 +161,6 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	return Thought{Report: *r, Advice: *advice, Tasks: t.Aims[0].Plan}, nil
 }
 
-// newRecord is a run that has not begun.
 func newRecord(o *Objective, now time.Time) *record {
 	r := &record{
 		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: fence.Clip(o.Text, 1<<10),

@@ -19,9 +19,6 @@ func (a *Agent) look() {
 	}
 }
 
-// maxResumed bounds the runs that the scheduler has under way at once.
-const maxResumed = 32
-
 // schedule goes on with runs that are due, until the Agent is shut down.
 func (a *Agent) schedule() {
 	slots := make(chan struct{}, maxResumed)

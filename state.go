@@ -15,13 +15,18 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Bounds of what a run's record holds.
+// Bounds of a run.
 const (
-	maxTasks   = 64 // of a plan
-	maxAims    = 4  // an objective, and subgoals in subgoals
-	maxAdvised = 16 // objectives and subgoals of a run: one that reaches subgoal upon subgoal asks a person
-	maxFailed  = 32 // failures of a run that the next decision sees; the oldest go first
-	maxTold    = 2 << 10
+	maxTasks    = 64   // of a plan
+	maxAims     = 4    // an objective, and subgoals in subgoals
+	maxAdvised  = 16   // objectives and subgoals of a run: one that reaches subgoal upon subgoal asks a person
+	maxFailed   = 32   // failures of a run that the next decision sees; the oldest go first
+	maxRefused  = 3    // decisions in a row that are of no use
+	maxAnswered = 3    // answers of the reasoner within an attempt, before a person is asked
+	maxPassages = 4000 // tokens that a Source may say
+	maxTold     = 2 << 10
+	maxResumed  = 32   // runs that the scheduler has under way at once
+	maxRecent   = 2048 // commits of runs that View.Changed knows
 )
 
 // record is a run as stored: what the next step needs. What happened is in the run's journal; the objective,
@@ -181,10 +186,8 @@ func (r *record) held() bool {
 
 func (r *record) aim() *aim { return &r.Aims[len(r.Aims)-1] }
 
-// adviceID is that of an aim's advice.
 func (r *record) adviceID(a *aim) string { return r.ID + "/" + strconv.Itoa(a.Advised) }
 
-// goals are those above the aim.
 func (r *record) goals() (above []string) {
 	for _, a := range r.Aims[:len(r.Aims)-1] {
 		above = append(above, a.Text)
@@ -233,7 +236,6 @@ func (a *aim) untried() (names []string) {
 	return names
 }
 
-// fail adds a failure.
 func (a *aim) fail(f reason.Failure) {
 	f.Complaint = fence.Clip(f.Complaint, maxTold)
 	a.Failed = append(a.Failed, f)
