@@ -142,8 +142,6 @@ var (
 	mark  = regexp.MustCompile(`</?[A-Za-z][\w:-]{0,63}>|\[/?[A-Za-z][A-Za-z_-]{0,63}\]|◁/?[^◁▷/\s]{1,64}▷`)
 )
 
-const maxTag = 300 // bytes
-
 // feed returns what of the answer is known now that piece has come.
 func (t *thoughts) feed(piece string) string {
 	if t.past {

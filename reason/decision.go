@@ -12,13 +12,6 @@ import (
 	"github.com/arc-learn/arc/internal/schema"
 )
 
-// Bounds of a Decision: how many tasks, questions and alternatives, and how many bytes of text in all.
-const (
-	maxTasks        = 64
-	maxAlternatives = 8
-	maxDecision     = 128 << 10
-)
-
 // preferences are what Preference.Is can be.
 var preferences = []string{
 	"acceptable", "require", "prohibit", "reject", "best", "worst", "better", "worse", "indifferent",
@@ -209,7 +202,6 @@ func says(ps []Preference, approach, is, than string) bool {
 	return slices.Contains(ps, Preference{approach, is, than})
 }
 
-// only returns those of list that ok holds for.
 func only[T any](list []T, ok func(T) bool) (out []T) {
 	for _, v := range list {
 		if ok(v) {

@@ -56,7 +56,6 @@ func (e *Error) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// Unwrap returns Err.
 func (e *Error) Unwrap() error {
 	if e == nil {
 		return nil
@@ -94,12 +93,6 @@ func Classify(err error) *Error {
 	}
 	return e
 }
-
-// maxRead bounds what of an error or of a body is read for words, in bytes, maxTold what of it is told.
-const (
-	maxRead = 16 << 10
-	maxTold = 1 << 10
-)
 
 // Refusal returns the error of a provider's answer with a status that is not 2xx: its class, the code and
 // words of the body, and the wait that it asks for in Retry-After, Retry-After-Ms or the body. It is for

@@ -25,9 +25,6 @@ var factsSchema = json.RawMessage(`{"type":"object","additionalProperties":false
 "required":["content","slot","replaces"],"properties":{"content":{"type":"string"},"slot":{"type":"string"},
 "replaces":{"type":"array","items":{"type":"integer"}}}}}}}`)
 
-// maxAsked bounds the end of a conversation by which known facts are looked up, in bytes.
-const maxAsked = 8 << 10
-
 // Facts has a model write down the facts of a conversation, and remembers them as drafts like d: its Thread,
 // its At, the day that the model is told, and the Run and Ref of its Source. Where several talk, begin each text
 // with a name. What the model writes is quarantined until somebody vouches for it, and replaces no trusted fact.

@@ -122,7 +122,6 @@ func (p *priced) estimate(u *Usage) *Usage {
 // ModelFunc adapts a function to [Model].
 type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
 
-// Generate calls f.
 func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
 
 // Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response,
@@ -205,7 +204,6 @@ func shaped(t Tool) Tool {
 var begins, gap = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
 	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*$`), regexp.MustCompile(`[^!-~]`)
 
-// unthink takes the thoughts off the front of an answer's Text.
 func (r *Response) unthink(structured bool) error {
 	var t thoughts
 	calls := len(r.Calls) > 0

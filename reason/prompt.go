@@ -11,9 +11,6 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
-// maxSaid bounds a text of a prompt that is not the objective, its inputs or the complaint, in bytes.
-const maxSaid = 4 << 10
-
 // countTokens estimates the tokens of a text, on the high side for prose and code.
 func countTokens(s string) int { return (len(s) + 2) / 3 }
 
@@ -35,8 +32,6 @@ type section struct {
 var notes = map[string]string{
 	"objective": "what is asked for", "answers": "of a person", "manuals": "the host's notes",
 }
-
-const whole = 1 << 30
 
 // always adds a section that is never cut, some one that may be: texts, of at most limit bytes each.
 func (p *prompt) always(name, head string, limit int, texts ...string) {
@@ -141,7 +136,6 @@ func (p *prompt) memory(h memory.Hit) string {
 	return s
 }
 
-// card is a worker in words.
 func card(w Card) string {
 	s := "- " + fence.Line(w.Name) + ": " + fence.Line(w.Description) + "\n"
 	if len(w.Skills) > 0 {
@@ -153,7 +147,6 @@ func card(w Card) string {
 	return s
 }
 
-// suggestion is a plan in words.
 func suggestion(s Suggestion) string {
 	var b strings.Builder
 	names := strings.Join(slices.Sorted(maps.Keys(s.Parameters)), ", ")

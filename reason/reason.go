@@ -28,6 +28,21 @@ import (
 	"github.com/arc-learn/arc/memory"
 )
 
+// Bounds, in bytes but for the first two.
+const (
+	maxTasks        = 64 // of a Decision; and its questions
+	maxAlternatives = 8
+	maxDecision     = 128 << 10
+	maxRead         = 16 << 10 // of an error or a body that is read for words
+	maxTold         = 1 << 10  // of what is told of one
+	maxSaid         = 4 << 10  // of a text of a prompt that is not the objective, its inputs or the complaint
+	whole           = 1 << 30  // of one that is
+	maxAsked        = 8 << 10  // of the end of a conversation by which known facts are looked up
+	maxSkill        = 64 << 10 // of a file
+	maxTag          = 300
+	maxBody         = 32 << 20 // of a provider's answer: a stream has some 300 for a token
+)
+
 // Delta is a change of the world, one that an attempt has made or one that a worker is there for.
 type Delta struct {
 	Path  string          // dotted: "ci.success_rate"

@@ -25,8 +25,6 @@ type Skill struct {
 	Fields      map[string]string // what else the front matter says, and its metadata, but for lists and maps
 }
 
-const maxSkill = 64 << 10 // bytes of a file
-
 var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // LoadSkills reads the skills of a folder: each NAME/SKILL.md, with AGENT.md beside it where the work can be

@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// maxBody bounds the body of a provider's answer. A stream has some 300 bytes for a token.
-const maxBody = 32 << 20
-
 // Transport is the RoundTripper of adapters: it sends by base (nil: http.DefaultTransport), and makes an
 // *[Error] of an answer with another status than 2xx ([Refusal], without the request's credentials), of a web
 // page, of a body over 32 MiB, of a connection that breaks and of an address that cannot be one.
