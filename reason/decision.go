@@ -2,7 +2,6 @@ package reason
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,8 +73,6 @@ func (d *Decision) checkTasks() error {
 			return fmt.Errorf("more than %d tasks", maxTasks)
 		case blank(t.Objective):
 			return fmt.Errorf("task %d has no objective", i+1)
-		case len(t.Inputs) > 0 && !json.Valid(t.Inputs):
-			return fmt.Errorf("the inputs of task %d are no JSON", i+1)
 		}
 	}
 	return nil
