@@ -62,6 +62,11 @@ const (
 	maxInputs = 256 << 10 // bytes of the inputs of an action: an Approval has them, and what it is about
 	maxShown  = 400       // bytes of a value that a person is shown within a sentence
 	maxPlace  = 2 << 10   // bytes of a step's name with those of what it is made in
+
+	maxText      = 64 << 10  // bytes of an answer in words
+	maxComplaint = 8 << 10   // bytes of a complaint, and of what is said with a ruling
+	maxEvent     = 128 << 10 // bytes of an Event's Text, and of its Data
+	maxNoted     = 1 << 20   // bytes of events that wait for a commit; further ones are told and not kept
 )
 
 // Step calls f and keeps its result, as JSON, before it returns: under the run, the attempt, the worker,
@@ -351,7 +356,6 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 	return why
 }
 
-// digest identifies a text.
 func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])

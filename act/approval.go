@@ -170,7 +170,6 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 	return Rule(ctx, s.journal, r)
 }
 
-// file commits that a person is asked.
 func (s *scene) file(ctx context.Context, a *Approval) error {
 	now := s.journal.now()
 	a.Deadline = now.Add(cmp.Or(s.host.patience, 24*time.Hour))

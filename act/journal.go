@@ -217,10 +217,6 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 	return nil
 }
 
-// maxNoted bounds the events that wait for a commit, by their sizes. What a part notes beyond that is told
-// and not kept, but for the last place, which says so. maxEvent bounds the Text and the Data of each.
-const maxNoted, maxEvent = 1 << 20, 128 << 10
-
 // size is at least what an event takes in a commit, in bytes.
 func (e Event) size() int { return 1<<10 + len(e.Text) + len(e.Data) }
 

@@ -19,11 +19,6 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-const (
-	maxText      = 64 << 10 // bytes of an answer in words
-	maxComplaint = 8 << 10  // bytes of a complaint, and of what is said with a ruling
-)
-
 // Runner makes attempts with a set of workers. It does not change; to change the workers, make another.
 type Runner struct {
 	workers []*Worker
@@ -161,7 +156,6 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	return s.failed(ctx, malformed("an Around returned a delivery that no gate has passed"))
 }
 
-// attempt executes and judges.
 func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 	result, err := r.execute(ctx, c)
 	if err = cmp.Or(err, ctx.Err()); err != nil { // a result is kept, and is judged when the attempt goes on
@@ -232,12 +226,10 @@ func (r *Runner) execute(ctx context.Context, c *Call) (result Result, err error
 	return result, err
 }
 
-// malformed says why an answer of the host's code cannot be used.
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", call.ErrMalformed, fmt.Sprintf(format, args...))
 }
 
-// flaws says what is wrong with a result.
 func flaws(r *Result) error {
 	switch {
 	case r == nil:

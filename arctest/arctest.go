@@ -18,7 +18,6 @@ type Reasoner struct {
 	briefs []reason.Brief
 }
 
-// Decide implements reason.Reasoner.
 func (r *Reasoner) Decide(_ context.Context, b *reason.Brief) (*reason.Decision, error) {
 	r.mu.Lock()
 	r.briefs = append(r.briefs, *b)
@@ -54,7 +53,6 @@ type Worker struct {
 	calls []act.Call
 }
 
-// Execute implements act.Executor.
 func (w *Worker) Execute(_ context.Context, c *act.Call) (*act.Result, error) {
 	w.mu.Lock()
 	w.calls = append(w.calls, *c)

@@ -175,7 +175,6 @@ func (r *record) failures() (fs []Sample, err error) {
 	return fs, err
 }
 
-// fail adds a failure.
 func (r *record) fail(f Sample) error {
 	fs, _ := r.failures() // decode has read them
 	tail, err := codec.Marshal(append(fs, f)[max(0, len(fs)+1-recent):])
@@ -237,7 +236,6 @@ func (r *record) replace(e *entry) bool {
 	return true
 }
 
-// push adds a sample.
 func (r *record) push(e *entry) {
 	if r.Rows[ringTable] < window {
 		r.value = slices.Insert(r.value, r.begin(tables), make([]byte, rowBytes[ringTable])...)

@@ -19,13 +19,6 @@ import (
 // budget is spent, say, is Pending with another At.
 type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
-const (
-	poll      = 100 * time.Millisecond // until Dispatch looks again for what is due, or ends a job again
-	drain     = 30 * time.Second
-	sweeping  = time.Hour
-	retention = 90 * 24 * time.Hour // of what has ended
-)
-
 // errDrained ends the context of jobs that go on for too long after that of Dispatch has ended.
 var errDrained = errors.New("queue: dispatch has ended")
 

@@ -10,14 +10,6 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-const (
-	lease = 30 * time.Second // how long a holder that is not heard of keeps its job
-	late  = time.Minute      // how long after its time a job gains boost priorities
-	boost = 2
-
-	maxPass = 256 // jobs of its priority that go before a job, at most, where processes claim at one time
-)
-
 // item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out.
 // Times are in nanoseconds.
 type item struct {

@@ -162,7 +162,6 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 	return nil
 }
 
-// decode returns the record that an entry has.
 func decode(e store.Entry, err error) (*record, error) {
 	r := &record{key: e.Key, rev: e.Rev}
 	if err == nil {
@@ -228,7 +227,6 @@ func (r *record) giveBack(state State, until time.Time) {
 	r.Attempts--
 }
 
-// old reports whether a job ended before a time.
 func (r *record) old(before time.Time) bool { return r.State.ended() && r.Ended.Before(before) }
 
 // steps returns what the keys of a job's steps in its round begin with. They come right after its own key.
@@ -251,7 +249,6 @@ func idOf(d *Draft, created time.Time) string {
 	return string(d.Scope) + "//" + id
 }
 
-// keyOf returns the key of a job's record.
 func keyOf(id string) (string, error) {
 	scope, rest, ok := strings.Cut(id, "//")
 	if !ok {

@@ -23,6 +23,21 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
+const (
+	lease      = 30 * time.Second // how long a holder that is not heard of keeps its job
+	late       = time.Minute      // how long after its time a job gains boost priorities
+	boost      = 2
+	maxPass    = 256              // jobs that go before one of their priority where processes claim at one time
+	backoff    = 30 * time.Second // before the second attempt; four times as long before each further one
+	maxBackoff = time.Hour
+	pause      = time.Minute // of a rate limit that names no wait
+	maxPause   = 24 * time.Hour
+	poll       = 100 * time.Millisecond // until Dispatch looks again for what is due, or ends a job again
+	drain      = 30 * time.Second       // of the jobs under way, when Dispatch ends
+	sweeping   = time.Hour
+	retention  = 90 * 24 * time.Hour // of what has ended
+)
+
 // Options of a Queue. Nil and the zero value are the defaults.
 type Options struct {
 	Now       func() time.Time  // nil: time.Now
@@ -81,7 +96,6 @@ func (q *Queue) apply(e store.Entry) {
 	}
 }
 
-// put stages a record.
 func (q *Queue) put(b *store.Batch, r *record) error {
 	b.After(func(rev store.Revision) {
 		q.mu.Lock()
@@ -232,13 +246,6 @@ func (q *Queue) held(ctx context.Context, j *Job, change func(b *store.Batch, r 
 func (q *Queue) Heartbeat(ctx context.Context, j Job) error {
 	return q.held(ctx, &j, func(*store.Batch, *record) error { return nil })
 }
-
-const (
-	backoff    = 30 * time.Second // before the second attempt; four times as long before each further one
-	maxBackoff = time.Hour
-	pause      = time.Minute // of a rate limit that names no wait
-	maxPause   = 24 * time.Hour
-)
 
 // End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary and Usage,
 // adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle, with
@@ -440,7 +447,6 @@ func (q *Queue) Get(ctx context.Context, id string) (Job, error) {
 	return r.Job, err
 }
 
-// load returns the record of a job.
 func (q *Queue) load(ctx context.Context, id string) (*record, error) {
 	key, err := keyOf(id)
 	if err != nil {

@@ -93,7 +93,6 @@ type made struct {
 	Denied bool `json:",omitempty"` // by a person, or for want of one
 }
 
-// Execute implements act.Executor.
 func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error) {
 	if x.wrong != nil {
 		return nil, &reason.Error{Class: reason.Permanent, Err: fmt.Errorf("tools: %w", x.wrong)}

@@ -22,6 +22,11 @@ const (
 	rollupAfter = 30 * 24 * time.Hour
 	maxTopics   = 80 // of a day
 	maxEvent    = 16 << 10
+
+	defaultLookback = 7 // days of events from which Infer suggests
+	maxLookback     = 100 * 365
+	maxSuggested    = 5
+	enoughWeight    = 3
 )
 
 // Event is something that happened, of which facts may be inferred: a visited page, a tool that was used, a
@@ -126,14 +131,6 @@ func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
 	}
 	return out, err
 }
-
-// What Infer suggests.
-const (
-	defaultLookback = 7 // days
-	maxLookback     = 100 * 365
-	maxSuggested    = 5
-	enoughWeight    = 3
-)
 
 // Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at
 // most, the best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject

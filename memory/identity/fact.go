@@ -110,7 +110,6 @@ func (f *fact) validate(reason string, now time.Time) {
 	f.Demoted, f.Reason = false, cmp.Or(reason, f.Reason)
 }
 
-// draft makes a new fact of what a host gives.
 func (x *Identity) draft(d Fact) (fact, error) {
 	now := x.clock()
 	f := fact{CreatedAt: now, UpdatedAt: now, Fact: Fact{
@@ -144,7 +143,6 @@ func (x *Identity) Add(ctx context.Context, d Fact) (Fact, error) {
 	return x.keep(ctx, f)
 }
 
-// keep commits a draft.
 func (x *Identity) keep(ctx context.Context, f fact) (Fact, error) {
 	var kept fact
 	err := x.group.Update(ctx, func(b *store.Batch) (err error) {

@@ -279,7 +279,6 @@ type policy struct {
 	next func(ctx context.Context) (rank.Policy, error)
 }
 
-// Score implements rank.Policy.
 func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([]rank.Scored, error) {
 	next, err := p.next(ctx)
 	if err != nil {

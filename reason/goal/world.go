@@ -258,7 +258,6 @@ func text(v any) string {
 	return string(raw)
 }
 
-// clip returns the beginning of what is shown to people.
 func clip(s string) string { return fence.Clip(s, 200) }
 
 var errPlace = errors.New(`not a place such as "domains.ci.data.failing"`)

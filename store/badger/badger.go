@@ -190,7 +190,6 @@ func (s *disk) leave(gen *generation) {
 	}
 }
 
-// Get returns the entry of key, or [store.ErrNotFound].
 func (s *disk) Get(ctx context.Context, key string) (store.Entry, error) {
 	if err := store.Check(store.Op{Key: key}); err != nil {
 		return store.Entry{}, err

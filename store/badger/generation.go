@@ -320,7 +320,6 @@ func seal(key string, value []byte) (k, sealed []byte) {
 	return k[:len(k):len(k)], append(sealed, value...)
 }
 
-// entry returns what is stored at a key.
 func entry(key string, item *badger.Item) (store.Entry, error) {
 	sealed, err := item.ValueCopy(nil)
 	if err != nil || len(sealed) < 4 || binary.BigEndian.Uint32(sealed) != sum(item.Key(), sealed[4:]) {
