@@ -339,7 +339,7 @@ func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job,
 			return Job{}, err
 		}
 		j := r.Job
-		j.Usage = j.Usage.Add(nil)
+		j.Usage = j.Usage.Since(new(reason.Usage)) // a copy: f must not change that of r
 		_, err = call.Do(ctx, 0, func(context.Context) (bool, error) { return true, f(&j) })
 		if err == nil {
 			err = q.revise(r, &j)
