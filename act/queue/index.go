@@ -56,7 +56,7 @@ func (x *index) set(r *record, now time.Time) {
 	}
 	x.remove(r.key)
 	it := &item{key: r.key, rev: r.rev, created: r.Created.UnixNano(), priority: int16(r.Priority)}
-	it.free = min(max(0, r.At.Unix()), 1<<33)*1e9 + int64(r.At.Nanosecond()) // from 1970 to 2242, which has room
+	it.free = r.At.UnixNano()
 	if !r.Due.IsZero() {
 		it.late = r.Due.Add(late).UnixNano() + 1
 	}
@@ -81,10 +81,45 @@ func (x *index) remove(key string) {
 }
 
 // after returns the item that comes next in the order of claims; nil: there is none. That after nil is the
-// first, or, after a conflict with another process, one of the same priority, nearer with each claim.
+// first; but after a conflict with another process one that is pass places behind it, of the same priority,
+// and with each claim one place less. Those that were passed over come last.
 func (x *index) after(last *item, now time.Time) (next *item) {
+	x.free(now)
+	if last == nil {
+		return x.first()
+	}
+	x.ready.Ascend(last, func(it *item) bool {
+		if it != last {
+			next = it
+		}
+		return next == nil
+	})
+	if next == nil && x.pass > 0 {
+		x.pass = 0
+		return x.first()
+	}
+	return next
+}
+
+// first returns the item in the place of pass, or the last one of the first priority.
+func (x *index) first() (first *item) {
+	passed := 0
+	x.ready.Scan(func(it *item) bool {
+		if first != nil && it.level > first.level {
+			return false
+		}
+		first = it
+		passed++
+		return passed <= x.pass
+	})
+	x.pass = max(0, x.pass-1)
+	return first
+}
+
+// free gives what has become free, or late, by now its place in ready.
+func (x *index) free(now time.Time) {
 	at := now.UnixNano()
-	for it, ok := x.waiting.Min(); ok && it.wake <= at; it, ok = x.waiting.Min() { // it has become free, or late
+	for it, ok := x.waiting.Min(); ok && it.wake <= at; it, ok = x.waiting.Min() {
 		x.ready.Delete(it)
 		x.waiting.Delete(it)
 		switch it.level = it.priority; {
@@ -96,27 +131,4 @@ func (x *index) after(last *item, now time.Time) (next *item) {
 		}
 		x.ready.Set(it)
 	}
-	if last != nil {
-		x.ready.Ascend(last, func(it *item) bool {
-			if it != last {
-				next = it
-			}
-			return next == nil
-		})
-		if next != nil || x.pass == 0 {
-			return next
-		}
-		x.pass = 0 // those that were passed over come, too
-	}
-	passed := 0
-	x.ready.Scan(func(it *item) bool {
-		if next != nil && it.level > next.level {
-			return false
-		}
-		next = it
-		passed++
-		return passed <= x.pass
-	})
-	x.pass = max(0, x.pass-1)
-	return next
 }
