@@ -118,9 +118,10 @@ func (r *record) index(table int, number int32) int {
 	return -1
 }
 
-// place returns the row of a table that begins with a number. Where there is none, it adds one, or empties,
-// in a full table, that whose first number or last use is oldest, unless younger than age; -1: neither.
-func (r *record) place(table int, number int32, age int64) int {
+// rowFor returns the row of a table for a number, with which it begins: the row that there is, or else a new
+// one, or else, where the table is full, the oldest one, emptied. Hours and days are as old as their number,
+// kinds of case as their last use; what is not older than the given age stays, and there is no row: -1.
+func (r *record) rowFor(table int, number int32, age int64) int {
 	if i := r.index(table, number); i >= 0 {
 		return i
 	}
@@ -249,7 +250,7 @@ func (r *record) push(e *entry) {
 // count takes a sample into the sums, or out of them where by is -1.
 func (r *record) count(e *entry, by int32) {
 	for table, n := range [...]int64{hourTable: e.At / hourMillis, dayTable: e.At / dayMillis} {
-		if i := r.place(table, int32(n), n); i >= 0 {
+		if i := r.rowFor(table, int32(n), n); i >= 0 {
 			t := r.tally(table, i)
 			t.N = int32(n)
 			t.add(e.tally(), by)
@@ -264,7 +265,7 @@ func (r *record) count(e *entry, by int32) {
 	if e.Key == 0 {
 		return
 	}
-	if i := r.place(cellTable, e.Key, int64(by)*math.MaxInt64); i >= 0 { // none is made to take away from
+	if i := r.rowFor(cellTable, e.Key, int64(by)*math.MaxInt64); i >= 0 { // none is emptied to take away from
 		c := r.cell(i)
 		c.Key = e.Key
 		c.add(float64(by), y, e.At/1000)
