@@ -49,7 +49,6 @@ func New(o *Options) *Sanitizer {
 	return &Sanitizer{&sanitizer{o: Options{slices.Clone(o.Allow), o.Find}}}
 }
 
-// copy returns a copy of what s is.
 func (s *Sanitizer) copy() *sanitizer {
 	if s == nil || s.is == nil {
 		return &sanitizer{}

@@ -105,11 +105,14 @@ func (f *form) at(text string) bool {
 
 // find returns where the secret of a form is that begins at text[i:], by reach bytes; an empty range: none.
 //
-// The secret is what a group of the form's expressions matches, or else all of it. It may lie before what the
-// form begins with, as a password before the @ of an address does. A match that is as long as the first look
-// is followed to its end, since what is left of a long key is a key still.
+// What stands behind the beginning has to match, and what stands before it, where the form says so. A group of
+// either is the secret, or else all of it; so it may lie before what the form begins with, as a password before
+// the @ of an address. It has to pass the form's check, and to be no expression of a program. A match as long
+// as the first look is followed to its end, since what is left of a long key is a key still. And a token
+// stands apart: no word goes on before or behind it.
 func (f *form) find(text string, i, reach int) (start, end int) {
-	if f.check == "" && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {
+	token := f.check == ""
+	if token && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {
 		return 0, 0
 	}
 	to := i + len(f.begins)
@@ -130,14 +133,14 @@ func (f *form) find(text string, i, reach int) (start, end int) {
 		switch {
 		case before == nil:
 			return 0, 0
-		case len(before) > 2 && f.check == "":
+		case len(before) > 2 && token: // which the beginning divides
 			start = from + before[2]
 		case len(before) > 2:
 			start, end = from+before[2], from+before[3]
 		}
 	}
 	quoted := start > 0 && strings.IndexByte("\"'`", text[start-1]) >= 0
-	bare := !quoted && f.check != "" && f.check != "header"
+	bare := !quoted && !token && f.check != "header"
 	if v := text[start:end]; !fits(v, f.check) || bare && code.MatchString(v) {
 		return 0, 0
 	}
@@ -149,8 +152,7 @@ func (f *form) find(text string, i, reach int) (start, end int) {
 			end++
 		}
 	}
-	goesOn := end < len(text) && alnum(text[end])
-	if f.check == "" && (goesOn || !apart.MatchString(text[max(0, start-3):start])) {
+	if token && (end < len(text) && alnum(text[end]) || !apart.MatchString(text[max(0, start-3):start])) {
 		return 0, 0
 	}
 	return start, end
