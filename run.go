@@ -94,7 +94,7 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 	if err != nil {
 		return nil, err
 	}
-	return a.with(ctx, o.Scope, o.ID, fresh, func(ctx context.Context, t *turn) error {
+	return a.workOn(ctx, o.Scope, o.ID, fresh, func(ctx context.Context, t *turn) error {
 		t.tell = tell
 		if t.record != nil {
 			if string(t.Digest) != string(digest) {
@@ -206,9 +206,14 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 	return clean, nil
 }
 
-// with has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there
-// is no such run, which is known of one that is fresh.
-func (a *Agent) with(
+// workOn has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there
+// is no such run, which is known of one that is fresh. f ends with a commit, or with an error that stops it.
+//
+// A run that stops in its middle is left: nobody goes on with it unasked as long as this Agent lives. So the
+// scheduler does not try it again at once, and other processes, which would wait for this one, are told by its
+// record. Not left is a run of which the error says that the call has changed nothing, or that another process
+// has it, or has ended it. A run that was called by one that is canceled is not left but canceled, too.
+func (a *Agent) workOn(
 	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
 	at, release, err := a.tenants.hold(ctx, scope)
@@ -230,12 +235,10 @@ func (a *Agent) with(
 		end(err)
 	}
 	err = stopped(ctx, caller, err)
-	// A run that stops in its middle is left: the scheduler, which would try it again at once, waits for Resume.
-	// These errors leave nothing: the call has changed nothing, or another process has the run, or ended it.
 	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
 	left := err != nil && t != nil && t.rev > 0 && !others
 	if left && a.process.changer != nil {
-		a.leave(at, t)
+		a.leave(at, t) // before another call can have the run
 	}
 	end(left)
 	if left && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
@@ -334,7 +337,8 @@ func (t *turn) goOn(ctx context.Context) error {
 	return t.drive(ctx)
 }
 
-// leave lets other processes go on with a run, by Resume.
+// leave says in the record of a run, as of its last commit, that its process works on it no more: others go
+// on with it by Resume, though this process lives. What is committed since by somebody else stays as it is.
 func (a *Agent) leave(at *tenant, t *turn) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
 	defer cancel()

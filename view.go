@@ -292,7 +292,7 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 		_ = v.agent.untilFree(wait, runKey(v.scope, id), nil) // not where OnEvent judges the run that tells it
 		cancel()
 	}
-	return v.agent.with(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
+	return v.agent.workOn(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
 		if t.record == nil {
 			return fmt.Errorf("arc: run %q: %w", id, store.ErrNotFound)
 		}
