@@ -371,7 +371,8 @@ func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	}
 	if t := strings.TrimSpace(text); r.StructuredContent != nil || t != "" && strings.Contains("{[", t[:1]) {
 		if v, err := schema.Read(json.RawMessage(t)); err == nil {
-			return schema.Marshal(clean(v))
+			raw, err := schema.Marshal(v) // in which what hides a text, and a line end, stand only within strings
+			return json.RawMessage(strings.ReplaceAll(fence.Text(string(raw)), "\n", `\n`)), err
 		}
 	}
 	return schema.Marshal(fence.Text(text))
@@ -391,25 +392,6 @@ func words(c sdk.Content) string {
 	}
 	raw, _ := json.Marshal(c) // of what came as JSON
 	return fmt.Sprintf("[%T left out, %d bytes]", c, len(raw))
-}
-
-// clean returns decoded JSON whose strings are without what hides text or steers a model's template.
-func clean(v any) any {
-	switch v := v.(type) {
-	case string:
-		return fence.Text(v)
-	case []any:
-		for i := range v {
-			v[i] = clean(v[i])
-		}
-	case map[string]any:
-		out := map[string]any{}
-		for k, e := range v {
-			out[fence.Text(k)] = clean(e)
-		}
-		return out
-	}
-	return v
 }
 
 const maxLine = 16 << 20 // bytes of a message; a longer one ends the connection
