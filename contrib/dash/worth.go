@@ -90,9 +90,8 @@ func (d *dash) value(rq *request) (any, error) {
 		return d.agent.Health(ctx, rq.scope)
 	})
 	runs, noRuns := d.reports(rq)
-	models, noModels := d.models(rq, from)
 	workers, noWorkers := workers(rq, from)
-	if err = cmp.Or(err, noRuns, noModels, noWorkers); err != nil {
+	if err = cmp.Or(err, noRuns, noWorkers); err != nil {
 		return nil, err
 	}
 	w, u := worth{Held: h.Uplift.Delivered.N > 0}, h.Uplift
@@ -123,27 +122,7 @@ func (d *dash) value(rq *request) (any, error) {
 	byDay := days.rows()
 	slices.Reverse(byDay)
 	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
-	if d.has(rq, place{Path: "queue"}) {
-		w.Bills = append(w.Bills, bills{"By model of jobs", "Model", "Attempts", models})
-	}
 	return &w, nil
-}
-
-// models are the figures of each model that jobs were given.
-func (d *dash) models(rq *request, from time.Time) ([]bill, error) {
-	if !d.has(rq, place{Path: "queue"}) {
-		return nil, nil
-	}
-	return keep(d, rq, "models", func(ctx context.Context) ([]bill, error) {
-		models := make(ledger)
-		for j, err := range d.opts.Queue(rq.scope).Cycles(ctx, rq.scope, from) {
-			if err != nil {
-				return nil, err
-			}
-			models.of(cmp.Or(j.Model, "not named")).add(j.Usage)
-		}
-		return models.rows(), nil
-	})
 }
 
 // workers are the figures of each worker.
