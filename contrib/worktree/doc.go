@@ -20,9 +20,12 @@
 //
 // Nothing that was made is lost but what the repository ignores. What fails, is refused, conflicts, or would
 // overwrite what is not committed in the main tree stays on the branch, which the complaint names; what a
-// commit cannot hold, such as work within a submodule, stays in the worktree. Nothing is pushed. An attempt
-// that waits, is out of time or was interrupted goes on in its worktree; one that was interrupted between
-// merge and health check is not checked again. «git branch --list "arc/*"» lists what nobody has merged.
+// commit cannot hold, such as work within a submodule, stays in the worktree. Nothing is pushed.
+//
+// An attempt that waits, is out of time or was interrupted goes on in its worktree. On another disk or in a
+// fresh container that is not there, nor what its finished steps have written: the attempt has no outcome, as
+// with a conflict, a detached HEAD and what git cannot do, and another one begins anew. One that was interrupted
+// between merge and health check is not checked again. «git branch --list "arc/*"» lists what nobody has merged.
 //
 // git runs with the user's configuration and environment, but for hooks, signing and prompts. It is of
 // version 2.38 or later. Two processes on one repository are kept apart by git's own locks: what comes second

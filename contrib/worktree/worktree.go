@@ -36,18 +36,30 @@ type Around struct {
 	trees sync.Mutex    // over git's list of worktrees
 }
 
-// New returns an Around for the repository at a folder, which has a branch checked out. It changes nothing.
+// New returns an Around for the repository at a folder. It changes nothing. An error is that of git, or that
+// no branch is checked out there: work could not be merged.
 func New(ctx context.Context, repo string, o *Options) (*Around, error) {
 	a := &Around{o: *cmp.Or(o, new(Options)), merge: make(chan struct{}, 1)}
 	top, err := git(repo).do(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
+	if a.repo = git(top); err == nil {
+		_, err = a.branch(ctx)
+	}
 	if err == nil {
 		a.o.Dir, err = filepath.Abs(cmp.Or(a.o.Dir, top+".worktrees"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("worktree: %w", err)
 	}
-	a.repo = git(top)
 	return a, nil
+}
+
+// branch is what is checked out in the repository.
+func (a *Around) branch(ctx context.Context) (string, error) {
+	name, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil {
+		err = fmt.Errorf("no branch is checked out in %s", a.repo)
+	}
+	return name, err
 }
 
 type dirKey struct{}
@@ -67,7 +79,11 @@ type job struct {
 	about        string // the first line of commit messages
 }
 
-// Around implements [act.Around]. Work that is not merged has failed; the complaint says where it is.
+// refused is in the chain of what the work itself is to blame for.
+type refused struct{ error }
+
+// Around implements [act.Around]. What Guard or Health refuses, or no commit can hold, has failed; what could
+// not be done for any other reason is [rank.Unknown]. The complaint says where the work is.
 func (a *Around) Around(
 	ctx context.Context, c *act.Call, next func(context.Context) act.Attempt,
 ) act.Attempt {
@@ -78,68 +94,84 @@ func (a *Around) Around(
 	if err != nil {
 		return failed(act.Attempt{}, fmt.Errorf("worktree: %w", err))
 	}
-	attempt := next(context.WithValue(ctx, dirKey{}, string(j.tree)))
+	attempt, over := next(context.WithValue(ctx, dirKey{}, string(j.tree))), context.WithoutCancel(ctx)
 	switch attempt.Outcome {
 	case "", rank.Away, rank.TimedOut, rank.Canceled: // it may go on, in the same worktree
 		return attempt
 	}
-	made, err := j.capture(context.WithoutCancel(ctx))
+	made, err := j.capture(over)
 	switch {
 	case err != nil:
 		return failed(attempt, fmt.Errorf("the work stays in %s: %w", j.tree, err))
-	case !made:
-		if err := j.remove(context.WithoutCancel(ctx), true); err != nil {
-			return failed(attempt, err)
-		}
-		return attempt
-	case attempt.Outcome != rank.Delivered:
+	case made && attempt.Outcome != rank.Delivered:
 		err = errors.New("its attempt did not pass")
-	default:
+	case made:
 		err = j.deliver(ctx)
 	}
-	if err == nil {
+	if err != nil && err == ctx.Err() { // it was canceled before it was merged, and may go on
+		attempt.Outcome = rank.Canceled
 		return attempt
 	}
-	err = fmt.Errorf("the work is on branch %s: %w", j.branch, err)
-	return failed(attempt, errors.Join(err, j.remove(context.WithoutCancel(ctx), false)))
+	if err != nil {
+		attempt = failed(attempt, fmt.Errorf("the work is on branch %s: %w", j.branch, err))
+	}
+	if left := j.remove(over, err == nil); left != nil { // which changes nothing of what was delivered
+		act.Note(ctx, act.Event{Kind: "output", Name: "worktree", Text: left.Error()})
+	}
+	return attempt
 }
 
-// failed is an attempt that has failed for a reason beside its own.
+// failed is an attempt that has ended for a reason beside its own.
 func failed(a act.Attempt, err error) act.Attempt {
 	if a.Outcome == rank.Delivered || a.Outcome == "" {
-		a.Outcome, a.Verdict = rank.Failed, act.Verdict{Gate: "worktree"}
-		a.Err = &reason.Error{Err: err}
+		a.Outcome, a.Verdict, a.Err = rank.Unknown, act.Verdict{Gate: "worktree"}, &reason.Error{Err: err}
+		if errors.As(err, new(refused)) {
+			a.Outcome = rank.Failed
+		}
 	}
 	a.Complaint = strings.TrimPrefix(a.Complaint+"\n"+err.Error(), "\n")
 	return a
 }
 
-// begin makes the worktree of an attempt, or finds the one that it had when it was interrupted.
+// begin makes the worktree of an attempt, or finds the one that it had when it was interrupted. One that was
+// made and is not there is not made again: what finished steps have changed would not be in it.
 func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	a.trees.Lock()
 	defer a.trees.Unlock()
-	onto, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD")
+	onto, err := a.branch(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no branch is checked out in %s", a.repo)
+		return nil, err
 	}
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(c.Key())))[:12]
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
 	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
 	about = cmp.Or(about, "work of an agent")
 	j := &job{Around: a, branch: "arc/" + name, onto: onto, tree: git(filepath.Join(a.o.Dir, name)), about: about}
-	if head, err := a.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil { // it goes on
-		if _, err := os.Stat(string(j.tree)); err != nil {
-			return nil, fmt.Errorf("branch %s has no worktree any more", j.branch)
-		}
-		j.base = head
-		return j, nil
-	}
-	base, err := a.repo.do(ctx, "rev-parse", "--verify", "HEAD^{commit}")
-	if err != nil {
+	if j.base, err = act.Step(ctx, "worktree", nil, j.make); err != nil {
 		return nil, err
 	}
-	j.base = base
-	_, err = a.repo.do(ctx, "worktree", "add", "--quiet", "-b", j.branch, string(j.tree), base)
+	if _, err := os.Stat(string(j.tree)); err == nil {
+		return j, nil
+	}
+	_, unmerged := a.repo.do(ctx, "rev-parse", "--verify", "--quiet", j.branch)
+	merge, err := a.repo.do(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=From "+j.branch)
+	if unmerged == nil || err != nil || merge == "" {
+		return nil, fmt.Errorf("%s is not here: it was made on another disk, or somebody has removed it", j.tree)
+	}
+	j.base, err = j.make(ctx) // all of it was merged, and the process ended before the run was told
+	return j, err
+}
+
+// make makes the worktree, unless it has a branch, and returns the commit that it begins from.
+func (j *job) make(ctx context.Context) (string, error) {
+	if base, err := j.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil {
+		return base, nil
+	}
+	base, err := j.repo.do(ctx, "rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return "", err
+	}
+	_, err = j.repo.do(ctx, "worktree", "add", "--quiet", "-b", j.branch, string(j.tree), base)
 	if err == nil {
 		if _, none := os.Stat(filepath.Join(string(j.tree), ".gitmodules")); none == nil {
 			_, err = j.tree.do(ctx, "submodule", "--quiet", "update", "--init", "--recursive")
@@ -147,9 +179,9 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	}
 	if err != nil {
 		over := context.WithoutCancel(ctx)
-		return nil, errors.Join(err, j.removeTree(over), j.deleteBranch(over))
+		return "", errors.Join(err, j.removeTree(over), j.deleteBranch(over))
 	}
-	return j, nil
+	return base, nil
 }
 
 // capture commits what the worktree holds, and reports whether anything was made. What a commit cannot hold
@@ -176,12 +208,12 @@ func (j *job) capture(ctx context.Context) (made bool, err error) {
 	for line := range strings.Lines(changed) {
 		modes, path, _ := strings.Cut(line, "\t")
 		if strings.Contains(modes, "160000") {
-			return false, fmt.Errorf("a commit does not hold the repository within, %s", strings.TrimSpace(path))
+			return false, refused{fmt.Errorf("a commit does not hold the repository within, %s", strings.TrimSpace(path))}
 		}
 	}
 	left, err := j.tree.do(ctx, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
 	if err == nil && left != "" {
-		err = fmt.Errorf("a commit does not hold all of it:\n%s", left)
+		err = refused{fmt.Errorf("a commit does not hold all of it:\n%s", left)}
 	}
 	if err == nil && tip != j.base { // whatever the work has checked out, the branch is what it has left
 		_, err = j.repo.do(ctx, "update-ref", "refs/heads/"+j.branch, tip)
@@ -191,31 +223,35 @@ func (j *job) capture(ctx context.Context) (made bool, err error) {
 
 // deliver merges the branch, unless it is refused or conflicts.
 func (j *job) deliver(ctx context.Context) error {
-	if err := ask(ctx, j.o.Guard, j.tree); err != nil {
-		return fmt.Errorf("the guard refuses it: %w", err)
-	}
+	no := ask(ctx, j.o.Guard, j.tree)
 	select {
 	case j.merge <- struct{}{}:
 		defer func() { <-j.merge }()
 	case <-ctx.Done():
+	}
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case no != nil:
+		return refused{fmt.Errorf("the guard refuses it: %w", no)}
 	}
 	over := context.WithoutCancel(ctx) // a merge that has begun is finished
 	head, err := j.repo.do(over, "rev-parse", "HEAD")
 	if err != nil {
 		return err
 	}
-	merged, err := j.repo.join(over, head, j.branch, j.about, head, j.branch)
+	message := j.about + "\n\nFrom " + j.branch // begin looks for it
+	merged, err := j.repo.join(over, head, j.branch, message, head, j.branch)
 	if err == nil {
 		err = j.repo.forward(over, j.onto, merged)
 	}
 	if err != nil {
 		return fmt.Errorf("it is not merged: %w", err)
 	}
-	if err := ask(over, j.o.Health, j.repo); err != nil {
-		return j.takeBack(over, merged, fmt.Errorf("the health check failed after it was merged: %w", err))
+	if no := ask(over, j.o.Health, j.repo); no != nil {
+		return refused{j.takeBack(over, merged, fmt.Errorf("the health check failed after it was merged: %w", no))}
 	}
-	return j.remove(over, true)
+	return nil
 }
 
 // ask calls a function of the host; nil: there is none. A panic is its error, as work must not stay half done.

@@ -17,6 +17,7 @@ import (
 	"github.com/arc-learn/arc/contrib/worktree"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 func git(t testing.TB, dir string, args ...string) string {
@@ -112,12 +113,13 @@ func TestNothingIsLost(t *testing.T) {
 		work    func(dir string)
 		outcome act.Attempt
 		stays   bool // in the worktree
+		failed  bool // the worker has
 		says    string
 	}{
-		"gate": {outcome: failed, says: "did not pass"},
+		"gate": {outcome: failed, failed: true, says: "did not pass"},
 		"guard": {o: &worktree.Options{Guard: func(context.Context, string) error { return refused }},
-			says: "guard"},
-		"syntax": {o: &worktree.Options{Guard: worktree.GoSyntax}, says: "expected 'package', found pakage\ny.go:1",
+			failed: true, says: "guard"},
+		"syntax": {o: &worktree.Options{Guard: worktree.GoSyntax}, failed: true, says: "expected 'package', found pakage\ny.go:1",
 			work: func(dir string) { write(t, dir+"/x.go", "pakage x"); write(t, dir+"/y.go", "pakage y") }},
 		"conflict": {says: "a.txt", work: func(dir string) { write(t, dir+"/a.txt", "theirs\n") },
 			main: func(repo string) { write(t, repo+"/a.txt", "ours\n"); git(t, repo, "commit", "-qam", "ours") }},
@@ -125,7 +127,7 @@ func TestNothingIsLost(t *testing.T) {
 			main: func(repo string) { write(t, repo+"/a.txt", "unsaved\n") }},
 		"ignored": {says: "overwritten", main: func(repo string) { write(t, repo+"/run.log", "unsaved\n") },
 			work: func(dir string) { write(t, dir+"/run.log", "theirs\n"); git(t, dir, "add", "-f", "run.log") }},
-		"repository within": {stays: true, says: "does not hold", work: func(dir string) {
+		"repository within": {stays: true, failed: true, says: "does not hold", work: func(dir string) {
 			git(t, dir, "init", "-q", "lib")
 			write(t, dir+"/lib/l.txt", "made")
 			git(t, dir+"/lib", "add", ".")
@@ -133,7 +135,7 @@ func TestNothingIsLost(t *testing.T) {
 		}},
 		"another branch": {says: "main is not checked out any more",
 			main: func(repo string) { git(t, repo, "switch", "-qc", "feature") }},
-		"branch moved": {says: "arc/", outcome: failed,
+		"branch moved": {says: "arc/", outcome: failed, failed: true,
 			work: func(dir string) { git(t, dir, "checkout", "-q", "--detach") }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +157,7 @@ func TestNothingIsLost(t *testing.T) {
 				}
 				before = git(t, repo, "rev-parse", "HEAD") + git(t, repo, "status", "--porcelain", "--ignored")
 			})
-			require.Equal(t, rank.Failed, got.Outcome)
+			require.Equal(t, map[bool]rank.Outcome{true: rank.Failed, false: rank.Unknown}[c.failed], got.Outcome)
 			require.Contains(t, got.Complaint, c.says)
 			require.Equal(t, before, git(t, repo, "rev-parse", "HEAD")+git(t, repo, "status", "--porcelain",
 				"--ignored"))
@@ -280,7 +282,7 @@ func TestUsersRepository(t *testing.T) {
 	// git itself would overwrite it, in a sparse checkout.
 	write(t, repo+"/mine.txt", "of a person\n")
 	got = attempt(t, a, "2", delivered, func(dir string) { write(t, dir+"/mine.txt", "made\n") })
-	require.Equal(t, rank.Failed, got.Outcome)
+	require.Equal(t, rank.Unknown, got.Outcome)
 	require.Equal(t, "of a person\n", read(t, repo+"/mine.txt"))
 	// Work within the submodule is not what a commit of the repository holds.
 	for i, work := range []func(dir string){
@@ -293,19 +295,78 @@ func TestUsersRepository(t *testing.T) {
 	} {
 		var tree string
 		got := attempt(t, a, fmt.Sprint("lib", i), delivered, func(dir string) { tree = dir; work(dir) })
-		require.Equal(t, rank.Failed, got.Outcome, i)
-		require.Contains(t, got.Complaint, tree)
+		require.Equal(t, []rank.Outcome{rank.Failed, rank.Failed, rank.Unknown}[i], got.Outcome, got.Complaint)
+		require.Contains(t, got.Complaint, tree) // the last is what git, so configured, cannot commit
 		require.DirExists(t, tree)
 	}
 	require.Equal(t, "lib\n", read(t, repo+"/lib/l.txt"))
 }
 
+// A detached HEAD is refused at once, or says nothing of the worker where it comes later.
 func TestRefusedRepositories(t *testing.T) {
 	_, err := worktree.New(t.Context(), t.TempDir(), nil)
 	require.Error(t, err)
 	repo := repository(t)
+	a := around(t, repo, nil)
 	git(t, repo, "checkout", "-q", "--detach")
-	got := attempt(t, around(t, repo, nil), "1", delivered, func(string) { t.Error("called") })
-	require.Equal(t, rank.Failed, got.Outcome)
+	_, err = worktree.New(t.Context(), repo, nil)
+	require.ErrorContains(t, err, "no branch is checked out in "+repo)
+	got := attempt(t, a, "1", delivered, func(string) { t.Error("called") })
+	require.Equal(t, rank.Unknown, got.Outcome)
 	require.Contains(t, got.Complaint, "no branch")
+}
+
+// An attempt that goes on where its worktree is not has no outcome, and calls nobody: what its steps have
+// written is elsewhere. One whose work was merged before its process ended is delivered.
+func TestGoesOnElsewhere(t *testing.T) {
+	repo := repository(t)
+	fresh := filepath.Join(t.TempDir(), "fresh")
+	require.NoError(t, os.CopyFS(fresh, os.DirFS(repo)))
+	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), nil)
+	run := func(repo string, number int, gate act.Gate) act.Attempt {
+		w := act.Worker{Name: "w", Gates: []act.Gate{gate}, Executor: act.ExecutorFunc(
+			func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+				_, err := act.Step(ctx, "write", nil, func(context.Context) (bool, error) {
+					return true, os.WriteFile(worktree.Dir(ctx)+"/a.txt", []byte("two\n"), 0o644)
+				})
+				return &act.Result{Text: "done"}, err
+			})}
+		r, err := act.NewRunner([]act.Worker{w}, nil, 0, nil, around(t, repo, nil))
+		require.NoError(t, err)
+		return r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: number, Worker: r.Workers()[0],
+			Task: reason.Task{Objective: "edit"}})
+	}
+	away := act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+		return act.Verdict{}, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
+	})
+	require.Equal(t, rank.Away, run(repo, 1, away).Outcome)
+	got := run(fresh, 1, act.NoGate)
+	require.Equal(t, rank.Unknown, got.Outcome)
+	require.Contains(t, got.Complaint, "is not here")
+	require.Equal(t, rank.Delivered, run(fresh, 2, act.NoGate).Outcome, "another attempt begins anew")
+	require.Equal(t, "two\n", read(t, fresh+"/a.txt"))
+
+	got = run(repo, 1, act.NoGate)
+	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
+	head := git(t, repo, "rev-parse", "HEAD")
+	require.Equal(t, "two\n", read(t, repo+"/a.txt"))
+	got = run(repo, 1, act.NoGate)
+	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
+	require.Equal(t, head, git(t, repo, "rev-parse", "HEAD"))
+}
+
+// Who is canceled while the guard looks goes on with what it has made.
+func TestCanceledBeforeTheMerge(t *testing.T) {
+	repo := repository(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	a := around(t, repo, &worktree.Options{Guard: func(context.Context, string) error { cancel(); return ctx.Err() }})
+	c := &act.Call{Case: reason.Case{Run: "1"}, Task: reason.Task{Objective: "edit"}}
+	got := a.Around(ctx, c, func(ctx context.Context) act.Attempt {
+		write(t, worktree.Dir(ctx)+"/b.txt", "made")
+		return delivered
+	})
+	require.Equal(t, rank.Canceled, got.Outcome)
+	got = around(t, repo, nil).Around(t.Context(), c, func(context.Context) act.Attempt { return delivered })
+	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
+	require.Equal(t, "made", read(t, repo+"/b.txt"))
 }
