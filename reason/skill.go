@@ -120,14 +120,9 @@ func document(fsys fs.FS, file string) (front, body string, err error) {
 	case !utf8.Valid(data):
 		return "", "", errors.New("not UTF-8")
 	}
-	text := fence.Visible(strings.TrimPrefix(string(data), "\ufeff"))
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
-		return "", strings.TrimSpace(text), nil
+	front, body, closed := yaml.Front(fence.Visible(string(data)))
+	if !closed {
+		err = errors.New("the front matter is not closed by a line ---")
 	}
-	front, body, ok = strings.Cut("\n"+rest+"\n", "\n---\n")
-	if !ok {
-		return "", "", errors.New("the front matter is not closed by a line ---")
-	}
-	return front, strings.TrimSpace(body), nil
+	return front, body, err
 }

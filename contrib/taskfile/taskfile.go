@@ -87,7 +87,7 @@ func Template(path string) (queue.Draft, error) {
 		return queue.Draft{}, err
 	}
 	var t text
-	matter, body := front(string(data))
+	matter, body, _ := yaml.Front(string(data)) // "": there is none
 	if matter != "" {
 		if err := yaml.Decode([]byte(matter), &t); err != nil {
 			return queue.Draft{}, fmt.Errorf("taskfile: %s: %w", path, err)
@@ -98,16 +98,6 @@ func Template(path string) (queue.Draft, error) {
 	d, err := t.draft()
 	d.Template = name
 	return d, err
-}
-
-// front parts a text into the front matter, between a first line "---" and the next, and what is below it.
-func front(text string) (matter, body string) {
-	rest, begun := strings.CutPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "---\n")
-	matter, body, ended := strings.Cut(rest+"\n", "\n---\n")
-	if !begun || !ended {
-		return "", text
-	}
-	return matter, strings.TrimSpace(body)
 }
 
 // Sensor is a program that prints a list of jobs, or nothing, or «skip».
@@ -125,7 +115,7 @@ func Sensors(dir string) (out []Sensor) {
 			continue
 		}
 		data, _ := os.ReadFile(filepath.Join(dir, e.Name(), "SKILL.md")) // it may have none
-		matter, _ := front(string(data))
+		matter, _, _ := yaml.Front(string(data))
 		var fields map[string]yaml.Node
 		if yaml.Decode([]byte(matter), &fields) == nil {
 			if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 func TestTemplate(t *testing.T) {
 	file, whole := filepath.Join(t.TempDir(), "report.md"), "---\nsubject: write the report\npriority: 2\n"+
 		"---\n\nWith figures.\n"
-	for _, text := range []string{whole, strings.ReplaceAll(whole, "\n", "\r\n")} {
+	for _, text := range []string{whole, strings.ReplaceAll(whole, "\n", "\r\n"), "\ufeff" + whole} {
 		write(t, file, text, 0o644)
 		d, err := taskfile.Template(file)
 		require.NoError(t, err)
@@ -53,19 +53,19 @@ func TestTemplate(t *testing.T) {
 	write(t, file, "With figures.\n", 0o644)
 	d, err := taskfile.Template(file)
 	require.NoError(t, err)
-	require.Equal(t, queue.Draft{Subject: "report", Description: "With figures.\n", Template: "report"}, d)
+	require.Equal(t, queue.Draft{Subject: "report", Description: "With figures.", Template: "report"}, d)
 	ruled := "With figures:\n\n---\n\n- of May\n"
 	write(t, file, ruled, 0o644)
 	d, err = taskfile.Template(file)
 	require.NoError(t, err, "a line --- further down is none of a front matter")
-	require.Equal(t, ruled, d.Description)
+	require.Equal(t, strings.TrimSpace(ruled), d.Description)
 	write(t, file, "---\nsubject: x\n---", 0o644)
 	d, err = taskfile.Template(file)
 	require.NoError(t, err)
 	require.Equal(t, queue.Draft{Subject: "x", Template: "report"}, d)
 	write(t, file, "---\nprio: 2\n---\n", 0o644)
 	_, err = taskfile.Template(file)
-	require.ErrorContains(t, err, "line 1: field prio not found")
+	require.ErrorContains(t, err, "line 2: field prio not found", "as an editor counts")
 	_, err = taskfile.Template(filepath.Join(t.TempDir(), "none.md"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

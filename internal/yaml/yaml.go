@@ -53,3 +53,14 @@ func literal(n *Node) (err error) {
 	}
 	return err
 }
+
+// Front parts a text into its front matter, between a first line "---" and the next, and what is below it. Where
+// nothing closes it, it has none, and closed is false.
+func Front(text string) (front, body string, closed bool) {
+	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
+	rest, begun := strings.CutPrefix(text, "---\n")
+	if front, body, closed = strings.Cut("\n"+rest+"\n", "\n---\n"); begun && closed {
+		return front, strings.TrimSpace(body), true
+	}
+	return "", strings.TrimSpace(text), !begun
+}

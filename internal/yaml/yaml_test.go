@@ -51,6 +51,18 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+func TestFront(t *testing.T) {
+	for text, want := range map[string][3]any{
+		"\ufeff---\r\na: 1\r\n---\r\n\r\nBelow.\r\n": {"\na: 1", "Below.", true},
+		"---\n---":               {"", "", true},
+		" Text.\n\n---\n\nMore.": {"", "Text.\n\n---\n\nMore.", true},
+		"---\na: 1\n":            {"", "---\na: 1", false},
+	} {
+		front, body, closed := yaml.Front(text)
+		require.Equal(t, want, [3]any{front, body, closed}, "%q", text)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte("name: a\nrules: [&a {b: *a}]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
