@@ -24,7 +24,7 @@ type Screen struct {
 	mu     sync.Mutex
 	status func(width int) string // the live line; nil: none
 	drawn  bool
-	stop   chan struct{}
+	timer  *time.Timer // of the next drawing; nil: there is none
 }
 
 // Paint returns a text in a colour, given as an SGR code such as "31", where the terminal has colours.
@@ -61,22 +61,16 @@ func (s *Screen) Show(status func(width int) string) {
 	defer s.mu.Unlock()
 	s.status = status
 	s.draw()
-	if s.stop == nil {
-		s.stop = make(chan struct{})
-		go s.tick(s.stop)
+	if s.timer == nil {
+		s.timer = time.AfterFunc(time.Second, s.tick)
 	}
 }
 
-func (s *Screen) tick(stop chan struct{}) {
-	for {
-		select {
-		case <-time.After(time.Second):
-			s.mu.Lock()
-			s.draw()
-			s.mu.Unlock()
-		case <-stop:
-			return
-		}
+func (s *Screen) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draw(); s.timer != nil {
+		s.timer.Reset(time.Second)
 	}
 }
 
@@ -86,9 +80,9 @@ func (s *Screen) Still() {
 	defer s.mu.Unlock()
 	s.wipe()
 	s.status = nil
-	if s.stop != nil {
-		close(s.stop)
-		s.stop = nil
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
 	}
 }
 
