@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 
 	"github.com/cloudwego/eino/components/model"
@@ -33,11 +33,7 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 		return nil, err
 	}
 	if r.OnText == nil {
-		msg, err := m.chat.Generate(ctx, in, opts...)
-		if err != nil {
-			return nil, err
-		}
-		return response(msg)
+		return response(m.chat.Generate(ctx, in, opts...))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // a stream that is left notices it before its next piece
@@ -45,30 +41,18 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	var pieces []*schema.Message
-	for size := 0; size < 8<<20; { // more than that is no answer, and may never end
-		piece, err := s.Recv()
-		if err == io.EOF && len(pieces) > 0 {
-			whole, err := schema.ConcatMessages(pieces)
-			if err != nil {
-				return nil, malformed(err)
+	size := 0
+	return response(schema.ConcatMessageStream(schema.StreamReaderWithConvert(s, // which close it
+		func(piece *schema.Message) (*schema.Message, error) {
+			t := text(piece)
+			if size += len(t); size > 8<<20 { // more than that is no answer, and may never end
+				return nil, malformed(errors.New("a stream of more than 8 MiB"))
 			}
-			return response(whole)
-		}
-		if err != nil {
-			return nil, cmp.Or(err, io.ErrUnexpectedEOF)
-		}
-		if piece == nil {
-			continue
-		}
-		pieces = append(pieces, piece)
-		if t := text(piece); t != "" {
-			size += len(t)
-			r.OnText(t)
-		}
-	}
-	return nil, malformed(errors.New("a stream of more than 8 MiB"))
+			if t != "" {
+				r.OnText(t)
+			}
+			return piece, nil
+		})))
 }
 
 func malformed(err error) error { return &reason.Error{Class: reason.Invalid, Err: err} }
@@ -88,15 +72,12 @@ func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err
 		case reason.ModelRole:
 			said := new(schema.Message)
 			_ = json.Unmarshal(m.Opaque, said) // of another adapter: nothing is kept
-			calls := said.ToolCalls
-			said.Role, said.Content, said.ToolCalls = schema.Assistant, m.Text, nil
+			said.Role, said.Content = schema.Assistant, m.Text
+			said.ToolCalls = slices.Grow(said.ToolCalls, len(m.Calls))[:len(m.Calls)]
 			for i, c := range m.Calls {
-				f := schema.FunctionCall{Name: c.Name, Arguments: string(c.Inputs)}
-				call := schema.ToolCall{ID: c.ID, Type: "function", Function: f}
-				if i < len(calls) {
-					call.Extra = calls[i].Extra
-				}
-				said.ToolCalls = append(said.ToolCalls, call)
+				call := &said.ToolCalls[i] // with the Extra of the provider
+				call.ID, call.Type = c.ID, "function"
+				call.Function = schema.FunctionCall{Name: c.Name, Arguments: string(c.Inputs)}
 			}
 			in = append(in, said)
 		default:
@@ -143,7 +124,10 @@ var stops = map[string]string{
 	"content_filter": reason.StopFilter, "refusal": reason.StopFilter, "safety": reason.StopFilter,
 }
 
-func response(m *schema.Message) (*reason.Response, error) {
+func response(m *schema.Message, err error) (*reason.Response, error) {
+	if err != nil {
+		return nil, err
+	}
 	if m == nil {
 		return nil, malformed(errors.New("the chat model returned no message"))
 	}
@@ -167,7 +151,6 @@ func response(m *schema.Message) (*reason.Response, error) {
 	}
 	kept := *m // what the provider wants back of it lies in ReasoningContent and Extra
 	kept.ResponseMeta, kept.AssistantGenMultiContent, kept.Content = nil, nil, ""
-	var err error
 	out.Opaque, err = json.Marshal(kept)
 	return out, err
 }
