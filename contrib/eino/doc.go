@@ -12,7 +12,8 @@
 //	…
 //	answer, err := mem.Generate(ctx, agent, messages) // was: agent.Generate(ctx, messages)
 //
-// A nil *Memory does nothing: the program prints what it printed before.
+// A nil *Memory does nothing: the program prints what it printed before. No error of the memory comes with
+// an answer: [MemoryOptions] has a function that is told.
 //
 // [Model] is an eino chat model as a [reason.Model], and [Tool] an eino tool as one of arc's, for
 // programs whose loop is arc's.

@@ -3,29 +3,35 @@ package eino
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/cloudwego/eino/flow/agent"
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 )
 
-// MemoryOptions of a [Memory]. Nil and the zero value are the defaults.
+// MemoryOptions of a [Memory]. Nil and the zero value are the defaults. Functions may be called concurrently.
 type MemoryOptions struct {
 	// Case says more about a case than its text, which is that of the last user message: the scope, the kind of
-	// case, inputs. It may be nil.
+	// case, inputs. Of a message over 16,000 bytes a case has the first and the last 8,000, and a digest. It
+	// may be nil.
 	Case func(ctx context.Context, input []*schema.Message) learn.Case
 	// Check says why an answer is not right, "" if it is. Without a Check nothing is known of an answer: what is
 	// recalled is given, and no outcome counts.
 	Check func(ctx context.Context, in []*schema.Message, answer *schema.Message) (complaint string, err error)
-	// Learn are the options of the layer.
-	Learn *learn.Options
+	// OnLearned is told after each Generate what was learned, with the Note that says why a delivery is no plan,
+	// or the error: what the memory or the Check could not do. nil: [slog.Default] is told of errors.
+	OnLearned func(ctx context.Context, l learn.Learned, err error)
+	Learn     *learn.Options // of the layer
 }
 
 // Memory is arc's learning around an eino agent: what is known of a case is given to the model, and what came
@@ -59,8 +65,7 @@ func (m *Memory) Close() error {
 // turn is what is known of a Generate while the agent is at work. It travels in the context.
 type turn struct {
 	advice learn.Advice
-	mu     sync.Mutex
-	seen   []*schema.Message // what the model got last
+	seen   atomic.Pointer[[]*schema.Message] // what the model got last; nil: nobody has called the Modifier
 }
 
 type turnKey struct{}
@@ -72,12 +77,9 @@ func (m *Memory) Modifier(next react.MessageModifier) react.MessageModifier {
 		return next
 	}
 	return func(ctx context.Context, input []*schema.Message) []*schema.Message {
-		t, _ := ctx.Value(turnKey{}).(*turn)
 		out := input
-		if t != nil {
-			t.mu.Lock()
-			t.seen = input
-			t.mu.Unlock()
+		if t, ok := ctx.Value(turnKey{}).(*turn); ok {
+			t.seen.Store(&input)
 			if text := t.advice.Prompt(); text != "" {
 				n := max(0, slices.IndexFunc(input, func(m *schema.Message) bool { return m.Role != schema.System }))
 				out = slices.Insert(slices.Clone(input), n, schema.SystemMessage(text))
@@ -95,15 +97,31 @@ type Agent interface {
 	Generate(ctx context.Context, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error)
 }
 
-// Generate runs the agent, and learns from the answer. An error of the memory comes with the answer. A Stream
-// of the agent is told nothing, and teaches nothing. Plans are told, and never carried out.
+// Generate runs the agent, learns from what came of it, and returns what the agent did. A Stream of
+// the agent is told nothing, and teaches nothing. Plans are told, and never carried out.
 func (m *Memory) Generate(
 	ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption,
 ) (*schema.Message, error) {
 	if m == nil {
 		return a.Generate(ctx, input, o...)
 	}
-	var c learn.Case
+	var learned learn.Learned
+	advice, err := m.layer.Before(ctx, m.caseOf(ctx, input))
+	t := &turn{advice: advice}
+	answer, failed := a.Generate(context.WithValue(ctx, turnKey{}, t), input, o...)
+	if err == nil {
+		learned, err = m.learn(ctx, t, input, answer, failed)
+	}
+	if m.opts.OnLearned != nil {
+		m.opts.OnLearned(ctx, learned, err)
+	} else if err != nil {
+		slog.ErrorContext(ctx, "the memory of an eino agent", "error", err)
+	}
+	return answer, failed
+}
+
+// caseOf is the case of what the agent is asked.
+func (m *Memory) caseOf(ctx context.Context, input []*schema.Message) (c learn.Case) {
 	if m.opts.Case != nil {
 		c = m.opts.Case(ctx, input)
 	}
@@ -112,56 +130,46 @@ func (m *Memory) Generate(
 			if c.Text != "" {
 				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: c.Text})
 			}
-			c.Text = msg.Content
+			c.Text = fence.Ends(msg.Content, 16_000) // the plan of the case has to fit in beside it
 		}
 	}
-	advice, before := m.layer.Before(ctx, c)
-	t := &turn{advice: advice, seen: input}
-	answer, err := a.Generate(context.WithValue(ctx, turnKey{}, t), input, o...)
-	if err != nil {
-		return answer, err
-	}
-	if before != nil {
-		return answer, fmt.Errorf("eino: memory: %w", before)
-	}
-	outcome := t.outcome(len(input), answer)
-	if m.opts.Check != nil {
-		complaint, err := m.opts.Check(ctx, input, answer)
-		if err != nil {
-			return answer, fmt.Errorf("eino: the check: %w", err)
-		}
-		if outcome.Verdict = learn.Delivered; complaint != "" {
-			outcome.Verdict, outcome.Complaint = learn.Failed, complaint
-		}
-	}
-	if _, err := m.layer.After(ctx, advice, outcome); err != nil {
-		return answer, fmt.Errorf("eino: memory: %w", err)
-	}
-	return answer, nil
+	return c
 }
 
-// outcome has the calls of tools that were made behind so many messages, and the usage that was reported.
-func (t *turn) outcome(before int, answer *schema.Message) learn.Outcome {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	o := learn.Outcome{Answer: answer.Content, Worker: "agent", Plan: &reason.Plan{}}
+// learn tells the layer what came of a Generate.
+func (m *Memory) learn(
+	ctx context.Context, t *turn, input []*schema.Message, answer *schema.Message, failed error,
+) (none learn.Learned, err error) {
+	answer = cmp.Or(answer, new(schema.Message))
+	o := learn.Outcome{Answer: text(answer), Worker: "agent", Plan: &reason.Plan{}}
+	seen := t.seen.Load()
+	switch {
+	case failed != nil:
+		return none, nil
+	case seen == nil:
+		return none, errors.New("the agent does not call the Modifier: nothing is told, and nothing learned")
+	case m.opts.Check != nil:
+		if o.Complaint, err = m.opts.Check(ctx, input, answer); err != nil {
+			return none, fmt.Errorf("the check: %w", err)
+		}
+		if o.Verdict = learn.Delivered; o.Complaint != "" {
+			o.Verdict = learn.Failed
+		}
+	}
 	at := make(map[string]int) // calls by their IDs
-	for _, msg := range append(slices.Clone(t.seen[min(before, len(t.seen)):]), answer) {
+	for _, msg := range append(slices.Clip((*seen)[min(len(input), len(*seen)):]), answer) {
 		if i, made := at[msg.ToolCallID]; made && msg.Role == schema.Tool {
 			o.Plan.Calls[i].ResultDigest = tools.Digest([]byte(msg.Content), t.advice.Inputs)
 		}
-		if msg.Role != schema.Assistant {
+		said, _ := response(msg, nil)
+		if said == nil || msg.Role != schema.Assistant {
 			continue
 		}
-		for _, call := range msg.ToolCalls {
+		for _, call := range said.Calls {
 			at[call.ID] = len(o.Plan.Calls)
-			made := reason.PlanCall{Name: call.Function.Name, Inputs: []byte(call.Function.Arguments)}
-			o.Plan.Calls = append(o.Plan.Calls, made)
+			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: call.Inputs})
 		}
-		if msg.ResponseMeta != nil && msg.ResponseMeta.Usage != nil {
-			u := msg.ResponseMeta.Usage
-			o.Usage = o.Usage.Add(&reason.Usage{Calls: 1, Input: u.PromptTokens, Output: u.CompletionTokens})
-		}
+		o.Usage = o.Usage.Add(said.Usage)
 	}
-	return o
+	return m.layer.After(ctx, t.advice, o)
 }

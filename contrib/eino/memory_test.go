@@ -2,7 +2,9 @@ package eino_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	arceino "github.com/arc-learn/arc/contrib/eino"
+	"github.com/arc-learn/arc/learn"
 )
 
 // chat is a model that looks an order up and then answers. It names the order only where it is told to.
@@ -155,4 +158,160 @@ func (f generates) Generate(
 	ctx context.Context, in []*schema.Message, _ ...agent.AgentOption,
 ) (*schema.Message, error) {
 	return f(ctx, in), nil
+}
+
+// scripted is a model that answers by what it has heard.
+type scripted struct {
+	chat
+	say func(in []*schema.Message) (*schema.Message, error)
+}
+
+func (m scripted) WithTools([]*schema.ToolInfo) (model.ToolCallingChatModel, error) { return m, nil }
+
+func (m scripted) Generate(
+	_ context.Context, in []*schema.Message, _ ...model.Option,
+) (*schema.Message, error) {
+	return m.say(in)
+}
+
+// editor is a tool that says in words why it refuses a call.
+type editor struct{ err error }
+
+func (editor) Info(context.Context) (*schema.ToolInfo, error) {
+	return &schema.ToolInfo{Name: "edit"}, nil
+}
+
+func (e editor) InvokableRun(_ context.Context, args string, _ ...tool.Option) (string, error) {
+	if !strings.Contains(args, "good") {
+		return "refused: " + args, e.err
+	}
+	return "edited", e.err
+}
+
+// bench is an agent with the tool, its memory, and what the memory has told the host.
+type bench struct {
+	*testing.T
+	mem   *arceino.Memory
+	agent *react.Agent
+	heard []*schema.Message // by the model, at its first call
+	learn.Learned
+	err error // of the memory
+}
+
+// newBench has the model make the calls with these arguments, one after another, and then answer.
+func newBench(t *testing.T, o arceino.MemoryOptions, e editor, modifier bool, args ...string) *bench {
+	b := &bench{T: t}
+	o.OnLearned = func(_ context.Context, l learn.Learned, err error) { b.Learned, b.err = l, err }
+	if o.Check == nil {
+		o.Check = func(context.Context, []*schema.Message, *schema.Message) (string, error) { return "", nil }
+	}
+	var err error
+	b.mem, err = arceino.OpenMemory(t.Context(), t.TempDir(), &o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.mem.Close()) })
+	c := &react.AgentConfig{MaxStep: 8, ToolsConfig: compose.ToolsNodeConfig{Tools: []tool.BaseTool{e}}}
+	c.ToolCallingModel = scripted{say: func(in []*schema.Message) (*schema.Message, error) {
+		n := 0
+		for _, m := range in {
+			n += len(m.ToolCalls)
+		}
+		if n == 0 {
+			b.heard = in
+		}
+		if n == len(args) {
+			return schema.AssistantMessage("mended", nil), nil
+		}
+		call := schema.ToolCall{ID: "same", Function: schema.FunctionCall{Name: "edit", Arguments: args[n]}}
+		return schema.AssistantMessage("", []schema.ToolCall{call}), nil
+	}}
+	if modifier {
+		c.MessageModifier = b.mem.Modifier(nil)
+	}
+	b.agent, err = react.NewAgent(t.Context(), c)
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) generate(texts ...string) (*schema.Message, error) {
+	var in []*schema.Message
+	for _, text := range texts {
+		in = append(in, schema.UserMessage(text))
+	}
+	return b.mem.Generate(b.Context(), b.agent, in)
+}
+
+// mends expects an answer, and no error of the memory.
+func (b *bench) mends(texts ...string) {
+	b.Helper()
+	answer, err := b.generate(texts...)
+	require.NoError(b, err)
+	require.NoError(b, b.err)
+	require.Equal(b, "mended", answer.Content)
+}
+
+// fires reports whether the model was told of calls that delivered this very case.
+func (b *bench) fires() bool {
+	return b.heard[0].Role == schema.System && strings.Contains(b.heard[0].Content, "<<<calls-")
+}
+
+// A log of any length is a case: it is learned and told, and another log is another one.
+func TestLongMessage(t *testing.T) {
+	b := newBench(t, arceino.MemoryOptions{}, editor{}, true, `{"a":"good"}`)
+	log := func(in string) string {
+		line := strings.Repeat("ü FAIL\n", 5000)
+		return "mend" + line + in + line
+	}
+	for range 2 {
+		b.mends(log("1"), log("2"), log("3"))
+		require.False(t, b.fires())
+	}
+	require.True(t, b.Ready)
+	b.mends(log("1"), log("2"), log("3"))
+	require.True(t, b.fires())
+	b.mends(log("1"), log("2"), log("4"))
+	require.False(t, b.fires(), "what differs where it is cut differs")
+	b.mends(log("1"), log("4"), log("3"))
+	require.False(t, b.fires(), "also in what was said before")
+}
+
+// What the memory or the Check cannot do is told beside the answer, and never takes its place.
+func TestErrorsOfTheMemory(t *testing.T) {
+	for said, o := range map[string]arceino.MemoryOptions{
+		"of another tenant": {Case: func(context.Context, []*schema.Message) learn.Case {
+			return learn.Case{Scope: "another"}
+		}},
+		"the check: is away": {Check: func(context.Context, []*schema.Message, *schema.Message) (string, error) {
+			return "", errors.New("is away")
+		}},
+	} {
+		b := newBench(t, o, editor{}, true)
+		answer, err := b.generate("mend")
+		require.NoError(t, err)
+		require.Equal(t, "mended", answer.Content)
+		require.ErrorContains(t, b.err, said)
+	}
+	var log strings.Builder
+	was := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(was)
+	mem, err := arceino.OpenMemory(t.Context(), t.TempDir(), nil)
+	require.NoError(t, err)
+	defer mem.Close()
+	_, err = mem.Generate(t.Context(), generates(func(context.Context, []*schema.Message) *schema.Message {
+		return schema.AssistantMessage("It is on its way.", nil)
+	}), question)
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "does not call the Modifier", "without an OnLearned the log has it")
+}
+
+// An agent without the Modifier is told nothing and teaches nothing, and the host is told that.
+func TestModifierForgotten(t *testing.T) {
+	b := newBench(t, arceino.MemoryOptions{}, editor{}, false, `{"a":"good"}`)
+	answer, err := b.generate("mend")
+	require.NoError(t, err)
+	require.Equal(t, "mended", answer.Content)
+	require.ErrorContains(t, b.err, "does not call the Modifier")
+	k, err := b.mem.Layer().Known(t.Context(), "")
+	require.NoError(t, err)
+	require.Zero(t, k)
 }
