@@ -3,12 +3,14 @@ package eino
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync/atomic"
 
+	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/flow/agent"
 	"github.com/cloudwego/eino/flow/agent/react"
 	"github.com/cloudwego/eino/schema"
@@ -28,6 +30,9 @@ type MemoryOptions struct {
 	// Check says why an answer is not right, "" if it is. Without a Check nothing is known of an answer: what is
 	// recalled is given, and no outcome counts.
 	Check func(ctx context.Context, in []*schema.Message, answer *schema.Message) (complaint string, err error)
+	// Failed says by a tool's result that its call did nothing: then it is no part of the plan. nil: a call
+	// whose arguments are no JSON did nothing.
+	Failed func(result string) bool
 	// OnLearned is told after each Generate what was learned, with the Note that says why a delivery is no plan,
 	// or the error: what the memory or the Check could not do. nil: [slog.Default] is told of errors.
 	OnLearned func(ctx context.Context, l learn.Learned, err error)
@@ -97,8 +102,9 @@ type Agent interface {
 	Generate(ctx context.Context, input []*schema.Message, o ...agent.AgentOption) (*schema.Message, error)
 }
 
-// Generate runs the agent, learns from what came of it, and returns what the agent did. A Stream of
-// the agent is told nothing, and teaches nothing. Plans are told, and never carried out.
+// Generate runs the agent, learns from what came of it, and returns what the agent did. Its error is a
+// failure, unless it was canceled or interrupted, or a model or tool is away or closed to it. A Stream of the
+// agent is told nothing, and teaches nothing. Plans are told, and never carried out.
 func (m *Memory) Generate(
 	ctx context.Context, a Agent, input []*schema.Message, o ...agent.AgentOption,
 ) (*schema.Message, error) {
@@ -143,11 +149,16 @@ func (m *Memory) learn(
 	answer = cmp.Or(answer, new(schema.Message))
 	o := learn.Outcome{Answer: text(answer), Worker: "agent", Plan: &reason.Plan{}}
 	seen := t.seen.Load()
+	class := cmp.Or(reason.Classify(failed), new(reason.Error)).Class
+	_, interrupted := compose.ExtractInterruptInfo(failed)
 	switch {
-	case failed != nil:
+	case failed != nil && ctx.Err() != nil, errors.Is(failed, context.Canceled), interrupted,
+		class != "" && class != reason.Invalid: // it was ended, or somebody is away: that tells nothing of it
 		return none, nil
 	case seen == nil:
 		return none, errors.New("the agent does not call the Modifier: nothing is told, and nothing learned")
+	case failed != nil:
+		o.Verdict, o.Complaint = learn.Failed, failed.Error()
 	case m.opts.Check != nil:
 		if o.Complaint, err = m.opts.Check(ctx, input, answer); err != nil {
 			return none, fmt.Errorf("the check: %w", err)
@@ -159,7 +170,11 @@ func (m *Memory) learn(
 	at := make(map[string]int) // calls by their IDs
 	for _, msg := range append(slices.Clip((*seen)[min(len(input), len(*seen)):]), answer) {
 		if i, made := at[msg.ToolCallID]; made && msg.Role == schema.Tool {
-			o.Plan.Calls[i].ResultDigest = tools.Digest([]byte(msg.Content), t.advice.Inputs)
+			call := &o.Plan.Calls[i]
+			call.ResultDigest = tools.Digest([]byte(msg.Content), t.advice.Inputs)
+			if f := m.opts.Failed; f != nil && f(msg.Content) || f == nil && !json.Valid(call.Inputs) {
+				call.Name = "" // it is taken out below, when no ID is looked up any more
+			}
 		}
 		said, _ := response(msg, nil)
 		if said == nil || msg.Role != schema.Assistant {
@@ -167,9 +182,11 @@ func (m *Memory) learn(
 		}
 		for _, call := range said.Calls {
 			at[call.ID] = len(o.Plan.Calls)
-			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: call.Inputs})
+			inputs := json.RawMessage(cmp.Or(string(call.Inputs), "{}"))
+			o.Plan.Calls = append(o.Plan.Calls, reason.PlanCall{Name: call.Name, Inputs: inputs})
 		}
 		o.Usage = o.Usage.Add(said.Usage)
 	}
+	o.Plan.Calls = slices.DeleteFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return c.Name == "" })
 	return m.layer.After(ctx, t.advice, o)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -254,6 +255,17 @@ func (b *bench) fires() bool {
 	return b.heard[0].Role == schema.System && strings.Contains(b.heard[0].Content, "<<<calls-")
 }
 
+// plan is the one that is known, as its calls in words.
+func (b *bench) plan() (calls []string) {
+	k, err := b.mem.Layer().Known(b.Context(), "")
+	require.NoError(b, err)
+	require.Len(b, k.Suggestions, 1)
+	for _, c := range k.Suggestions[0].Calls {
+		calls = append(calls, c.Name+" "+string(c.Inputs))
+	}
+	return calls
+}
+
 // A log of any length is a case: it is learned and told, and another log is another one.
 func TestLongMessage(t *testing.T) {
 	b := newBench(t, arceino.MemoryOptions{}, editor{}, true, `{"a":"good"}`)
@@ -314,4 +326,63 @@ func TestModifierForgotten(t *testing.T) {
 	k, err := b.mem.Layer().Known(t.Context(), "")
 	require.NoError(t, err)
 	require.Zero(t, k)
+}
+
+// An agent that fails by itself is warned of that; what others have done to it teaches nothing.
+func TestFailureOfTheAgent(t *testing.T) {
+	warned := func(b *bench) (complaints []string) {
+		k, err := b.mem.Layer().Known(b.Context(), "")
+		require.NoError(t, err)
+		for _, w := range k.Warnings {
+			complaints = append(complaints, w.Complaint)
+		}
+		return complaints
+	}
+	b := newBench(t, arceino.MemoryOptions{}, editor{}, true, slices.Repeat([]string{`{"a":"good"}`}, 9)...)
+	answer, err := b.generate("mend")
+	require.ErrorIs(t, err, compose.ErrExceedMaxSteps)
+	require.NoError(t, b.err)
+	require.Nil(t, answer)
+	require.Contains(t, strings.Join(warned(b), "\n"), "exceeds max steps")
+	_, err = b.generate("mend")
+	require.Error(t, err)
+	require.Contains(t, b.heard[0].Content, "exceeds max steps", "the next run is told")
+
+	for name, err := range map[string]error{
+		"away": errors.New("error, status code: 503"), "canceled": context.Canceled,
+		"interrupted": compose.Interrupt(t.Context(), "a person has to agree"),
+	} {
+		b := newBench(t, arceino.MemoryOptions{}, editor{err}, true, `{"a":"good"}`)
+		_, failed := b.generate("mend")
+		require.Error(t, failed, name)
+		require.NoError(t, b.err, name)
+		require.Empty(t, warned(b), name)
+	}
+	b = newBench(t, arceino.MemoryOptions{}, editor{errors.New("no such file")}, true, `{"a":"good"}`)
+	_, err = b.generate("mend")
+	require.ErrorContains(t, err, "no such file")
+	require.Len(t, warned(b), 1)
+}
+
+// A call that did nothing is no part of the plan: one that is no JSON, or what the host says of a result.
+func TestRefusedCall(t *testing.T) {
+	malformed, bad, good := `{"a":"bad`, `{"a":"bad"}`, `{"a":"good"}`
+	refused := func(result string) bool { return strings.HasPrefix(result, "refused") }
+	b := newBench(t, arceino.MemoryOptions{}, editor{}, true, malformed, good)
+	b.mends("mend")
+	require.Empty(t, b.Note)
+	require.Equal(t, []string{"edit " + good}, b.plan())
+	b = newBench(t, arceino.MemoryOptions{Failed: refused}, editor{}, true, bad, malformed, good)
+	b.mends("mend")
+	require.Equal(t, []string{"edit " + good}, b.plan())
+	b = newBench(t, arceino.MemoryOptions{}, editor{}, true, bad, good)
+	b.mends("mend")
+	require.Equal(t, []string{"edit " + bad, "edit " + good}, b.plan(), "nobody has said that it did nothing")
+	none := func(string) bool { return false }
+	b = newBench(t, arceino.MemoryOptions{Failed: none}, editor{}, true, malformed, good)
+	b.mends("mend")
+	require.Equal(t, "a call has inputs that are no JSON", b.Note, "the host's tool may have read it")
+	b = newBench(t, arceino.MemoryOptions{}, editor{}, true, "")
+	b.mends("mend")
+	require.Equal(t, []string{"edit {}"}, b.plan(), "no arguments are none that are malformed")
 }
