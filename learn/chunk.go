@@ -223,20 +223,19 @@ func (m *match) leftover() string {
 	return ""
 }
 
-// formed returns why the value at hand is not of the form that both former ones have, or "".
+// formed returns why the value at hand is none that the deliveries speak for, or "". One of them had it, or a
+// call says it and it is like theirs: a number is near, a string is built as they were, and a word of a text,
+// where letters may mean anything, has other digits alone.
 func (v *value) formed(former []any) string {
-	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
-	lead := func(v any) any { return json.Number(digits.FindString(word(v))) } // it says most: a year, an amount
-	other := func(w any) bool { return plain(w) != plain(v.now) }
 	isWord := strings.Contains(v.path, "{")
-	if isWord { // a word of a third delivery may mean what was done there only
+	if isWord { // that of a third delivery may mean what was done there only
 		former = v.was
 	}
 	switch {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
 		return "which no call says, and may be a condition"
-	case isWord && !near(lead(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), lead), 1.5):
+	case isWord && !v.renumbered():
 		return "which is new in more than its digits, or far from what was delivered"
 	case typeOf(v.now) == "number" && !near(v.now, former, 1.5):
 		return "far from what was delivered"
@@ -244,6 +243,15 @@ func (v *value) formed(former []any) string {
 		return "which has another form than before"
 	}
 	return ""
+}
+
+// renumbered reports whether the value at hand is a former one but for digits, and its first number, which
+// says most (a year, an amount), near those of such.
+func (v *value) renumbered() bool {
+	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
+	first := func(v any) any { return json.Number(digits.FindString(word(v))) }
+	other := func(w any) bool { return plain(w) != plain(v.now) }
+	return near(first(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), first), 1.5)
 }
 
 var (
@@ -264,29 +272,31 @@ func near(now any, former []any, times float64) bool {
 	return ok && (low <= f && f <= high || f <= times*high && times*f >= low)
 }
 
-// built reports whether a string is built as both deliveries were. It brings no sign of a shell, a query or a
-// path that neither had as often, or had at that end; a single sign that names are made of ("d.oneil",
-// "lena-k", "a_b") is none. It begins and ends with what both begin and end with, has as many digits in each
-// place where all are built alike, and is hardly longer than any before: a list or another target would be.
+// built reports whether a string is built as both deliveries' were, since a list or another target would not be.
+// It has no signs, such as those of a shell, a query or a path, that neither had as often or had at that end; a
+// single sign that names are made of ("d.oneil", "lena-k", "a_b") is none. Its numbers have as many digits, where
+// all are built alike. It begins and ends with what both begin and end with, and is hardly longer than any.
 func (v *value) built(s string, former []any) bool {
-	x, y, now := runs(word(v.was[0])), runs(word(v.was[1])), runs(s)
-	alike := kinds(word(v.was[0])) == kinds(s) && kinds(word(v.was[1])) == kinds(s)
+	a, b := word(v.was[0]), word(v.was[1])
+	x, y, now := runs(a), runs(b), runs(s)
+	alike := kinds(a) == kinds(s) && kinds(b) == kinds(s)
 	for i, r := range now {
-		often := func(in []string) int { // it is there
+		often := func(in []string) int {
 			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
-		strange := strings.TrimFunc(r, isSign) == "" && r != "." && r != "-" && r != "_" && often(now) > max(often(x), often(y))
+		sign := strings.TrimFunc(r, isSign) == "" && r != "." && r != "-" && r != "_"
 		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
-		if strange || alike && digits.MatchString(r) && !sized() {
+		if sign && often(now) > max(often(x), often(y)) || alike && digits.MatchString(r) && !sized() {
 			return false
 		}
 	}
-	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
 	begins := common(x, now) >= common(x, y)
 	for _, r := range [][]string{x, y, now} {
 		slices.Reverse(r)
 	}
-	return begins && common(x, now) >= common(x, y) && slices.ContainsFunc(former, short)
+	ends := common(x, now) >= common(x, y)
+	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
+	return begins && ends && slices.ContainsFunc(former, short)
 }
 
 // runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
