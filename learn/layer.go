@@ -213,6 +213,15 @@ func (l *Layer) HeldOut(c *Case) bool {
 	return float64(n)/(1<<52) < l.opts.Holdout
 }
 
+// look reads what is known for a case. After an error it reads nothing more, and what it has read is dropped.
+type look struct {
+	*Layer
+	c    *Case
+	s    *shape
+	err  error
+	from []*record // of sources, until it is called again
+}
+
 // advise adds all that is known of a case. Where a plan fires nobody has to think, so that only what is
 // trusted is recalled, with the Rules.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
@@ -220,62 +229,49 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	if err != nil {
 		a.Why = err.Error() // it has no plans, but memories
 	}
-	ask := queries(&a.Case, s)
-	if err = l.recall(ctx, a, s, ask[0]); err == nil && s.key != "" {
-		err = l.advisePlans(ctx, a, s)
+	v, ask := &look{Layer: l, c: &a.Case, s: s}, queries(&a.Case, s)
+	v.recall(ctx, a, ask[0])
+	if s.key != "" {
+		v.advisePlans(ctx, a)
 	}
-	if err != nil || a.Fires != nil {
-		return err
+	if a.Fires == nil {
+		v.recall(ctx, a, ask[1:]...)
 	}
-	return l.recall(ctx, a, s, ask[1:]...)
+	return v.err
 }
 
 // advisePlans adds warnings, and the plan that fires or, if none does, those to suggest: what a person has
 // written first, then plans of the case's key, then those of cases that are like it.
-func (l *Layer) advisePlans(ctx context.Context, a *Advice, s *shape) (err error) {
-	c := &a.Case
-	if a.Warnings, err = l.warnings(ctx, c, s, situationKey(c, s)); err != nil {
-		return err
-	}
-	found, err := l.plans(ctx, c, s, s.key)
-	if err != nil {
-		return err
-	}
+func (v *look) advisePlans(ctx context.Context, a *Advice) {
+	c, s := v.c, v.s
+	a.Warnings = v.warnings(ctx, situationKey(c, s))
+	found := v.plans(ctx, s.key)
 	for _, p := range found.Plans {
 		why := a.try(p, s, found.Plans)
 		if why == "" {
-			return nil // and nothing is suggested
+			return // and nothing is suggested
 		}
 		a.suggest(p.suggestion(s, c.Text), why)
 	}
-	keys, err := l.like(ctx, c, s) // the most like first
-	if err != nil {
-		return err
-	}
-	var nearest *record
-	same := append(make([]*record, 0, 1+len(keys)), found) // of cases that differ in no more than their words
-	for _, key := range keys {
-		r, err := l.plans(ctx, c, s, key)
-		if err != nil {
-			return err
-		}
-		if nearest = cmp.Or(nearest, r); r.differs(c, s) == otherWords {
+	alike := v.like(ctx)                                    // the most like first
+	same := append(make([]*record, 0, 1+len(alike)), found) // of cases that differ in no more than their words
+	for _, r := range alike {
+		if r.differs(c, s) == otherWords {
 			same = append(same, r)
 		}
 	}
-	plans, now := merge(c.Scope, same, found).inWords(c, s)
+	plans, now := merge(c.Scope, same, found, none).inWords(c, s)
 	for _, p := range plans {
 		if a.try(p, now, plans) == "" {
-			return nil
+			return
 		}
 	}
 	a.Why = cmp.Or(a.Why, "no plan was learned of these words and inputs")
-	if nearest != nil { // plans of more keys make the prompt longer, and no better
-		for _, p := range nearest.Plans {
-			a.suggest(p.suggestion(s, c.Text), nearest.differs(c, s))
+	for _, r := range alike[:min(1, len(alike))] { // plans of more keys make the prompt longer, and no better
+		for _, p := range r.Plans {
+			a.suggest(p.suggestion(s, c.Text), r.differs(c, s))
 		}
 	}
-	return nil
 }
 
 // try has a plan fire for the case, in place of all suggestions, or returns why it must not.
@@ -313,48 +309,53 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 // nobody came to again in that time: plans that were delivered once, though they fire for other texts, and
 // warnings without a Situation. Less than 90 days is 90 days.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
-	before := l.now().Add(-max(age, 90*24*time.Hour))
-	kept := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
+	v, before := &look{Layer: l}, l.now().Add(-max(age, 90*24*time.Hour))
 	for _, kind := range []string{givenKind, planKind, warnKind} {
-		err = errors.Join(err, l.scan(ctx, scope, kind, func(key, id string) error {
-			return l.group.Update(ctx, func(b *store.Batch) error {
-				if kind == givenKind {
-					g, unchanged, err := codec.Load[given](ctx, b, key)
-					if err != nil || !g.At.Before(before) {
-						return err
-					}
-					b.After(func(store.Revision) { n++ })
-					return b.Delete(key, unchanged)
-				}
-				r, unchanged, err := codec.Load[record](ctx, b, key)
-				named := r.Situation != "" && len(r.Refused) > 0 // by the host, which has few of them
-				if err != nil || named || r.At.IsZero() || !r.At.Before(before) || slices.ContainsFunc(r.Plans, kept) {
-					return err
-				}
-				for _, by := range r.Scopes { // what one of them still has may fire for others
-					if _, err := b.Get(ctx, by.Key(kind, id)); !errors.Is(err, store.ErrNotFound) {
-						return err
-					}
-				}
-				b.After(func(store.Revision) { n++ })
-				return cmp.Or(l.forget(ctx, b, casesOf(scope), r.Like), b.Delete(key, unchanged))
+		v.scan(ctx, scope, kind, func(e store.Entry, _ string) {
+			like, old := v.outlived(ctx, e, before)
+			if !old || v.err != nil {
+				return
+			}
+			v.err = l.group.Update(ctx, func(b *store.Batch) error {
+				return cmp.Or(l.forget(ctx, b, casesOf(scope), like), b.Delete(e.Key, store.At(e.Rev)))
 			})
-		}))
+			if n++; errors.Is(v.err, store.ErrConflict) { // somebody came to it just now
+				n, v.err = n-1, nil
+			}
+		})
 	}
-	return n, err
+	return n, v.err
 }
 
-// scan calls f for each key of a kind in a scope, with its id.
-func (l *Layer) scan(ctx context.Context, scope memory.Scope, kind string, f func(key, id string) error) error {
-	for e, err := range l.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
-		if err != nil {
-			return err
-		}
-		if err := f(e.Key, strings.TrimPrefix(e.Key, scope.Prefix(kind))); err != nil {
-			return err
-		}
+// outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
+// and a record where no plan was delivered twice, or edited, or retired. Warnings of a Situation are needed,
+// since the host names it and has few of them; so is what a Lessons scope shares, while one below it has its own.
+func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (like memory.ID, is bool) {
+	_, kind, id, _ := store.ParseKey(e.Key)
+	if kind == givenKind {
+		var g given
+		v.err = codec.Unmarshal(e.Value, &g)
+		return "", g.At.Before(since)
 	}
-	return nil
+	var r record
+	v.err = codec.Unmarshal(e.Value, &r)
+	needed := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
+	named := r.Situation != "" && len(r.Refused) > 0
+	is = !r.At.IsZero() && r.At.Before(since) && !named && !slices.ContainsFunc(r.Plans, needed)
+	for _, by := range r.Scopes {
+		is = is && v.record(ctx, by, kind, id) == noRecord
+	}
+	return r.Like, is
+}
+
+// scan calls f for each entry of a kind in a scope, with its id.
+func (v *look) scan(ctx context.Context, scope memory.Scope, kind string, f func(e store.Entry, id string)) {
+	for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+		if v.err = cmp.Or(v.err, err); v.err != nil {
+			return
+		}
+		f(e, strings.TrimPrefix(e.Key, scope.Prefix(kind)))
+	}
 }
 
 // forget forgets a memory, if one is named and no person has forgotten it.
@@ -385,37 +386,30 @@ func queries(c *Case, s *shape) []memory.Query {
 }
 
 // recall adds what queries find, but for what is told already: by a former query, as a warning, in the Turns.
-func (l *Layer) recall(ctx context.Context, a *Advice, s *shape, queries ...memory.Query) error {
-	c := &a.Case
-	turns := strings.Join(turnsOf(c), "\n→ ") // as package extract writes an episode
-	told := func(r *memory.Record) bool {
-		is := func(h memory.Hit) bool { return h.Record.ID == r.ID }
-		return slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
-			r.Kind == memory.Episode && strings.Contains(turns, r.Content)
-	}
-	also := slices.Concat(c.Also, scopesOf(c)[1:])
+func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
+	c, turns := v.c, strings.Join(turnsOf(v.c), "\n→ ") // as package extract writes an episode
 	for _, q := range queries {
-		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), l.now(), c.Situation, also
-		hits, err := l.bank.In(c.Scope).Recall(ctx, q)
-		if err != nil {
-			return err
-		}
+		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), v.now(), c.Situation
+		q.Also = slices.Concat(c.Also, scopesOf(c)[1:])
+		hits, err := v.bank.In(c.Scope).Recall(ctx, q)
+		v.err = cmp.Or(v.err, err)
 		for i, h := range hits { // best first
-			refused := h.Record.Source.Ref == refusedRef
-			if told(&h.Record) || refused && h.Record.Trigger == triggerOf(c, s) {
+			r, refused := &h.Record, h.Record.Source.Ref == refusedRef
+			is := func(o memory.Hit) bool { return o.Record.ID == r.ID }
+			if slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
+				refused && r.Trigger == triggerOf(c, v.s) || r.Kind == memory.Episode && strings.Contains(turns, r.Content) {
 				continue
 			}
 			if refused {
-				h.Record.Trigger = "" // it may have words of the former case
+				r.Trigger = "" // it may have words of the former case
 			}
 			to := &a.Background
-			if h.Record.Trusted {
+			if r.Trusted {
 				to = &a.Memories
 			}
 			*to = append(slices.Grow(*to, len(hits)-i), h)
 		}
 	}
-	return nil
 }
 
 // ruleDigests are digests of the Rules among memories.
@@ -432,18 +426,18 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
 
 // lapsed says why a delivery does not count: a memory that its plan was made of says something else.
-func (l *Layer) lapsed(ctx context.Context, d *delivery) (why string, err error) {
+func (v *look) lapsed(ctx context.Context, d *delivery) string {
 	for _, m := range d.Applied {
-		r, err := l.bank.In(m.Scope).Get(ctx, m.ID)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return "", err
+		r, err := v.bank.In(m.Scope).Get(ctx, m.ID)
+		if !errors.Is(err, store.ErrNotFound) {
+			v.err = cmp.Or(v.err, err)
 		}
 		changed := saying(&r) != m.Said && r.Source.Ref != refusedRef // or gone; a refusal is told in part
 		if changed || r.SupersededBy != "" {
-			return "a memory that it was made of was changed or forgotten", nil
+			return "a memory that it was made of was changed or forgotten"
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // situationKey is what warnings are kept by: the host's situation, or else the words with {name} for inputs.
@@ -453,11 +447,8 @@ func situationKey(c *Case, s *shape) string {
 
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to. Of
 // what two others were refused it tells the words that both were told.
-func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out []reason.Warning, _ error) {
-	from, _, err := l.sources(ctx, c, warnKind, id, make([]*record, 0, 1+maxScopes))
-	if err != nil {
-		return nil, err
-	}
+func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
+	from, _ := v.sources(ctx, warnKind, id)
 	all, scopes := &record{}, make(map[*warning]int)
 	for i, r := range from {
 		for _, o := range r.Refused {
@@ -473,7 +464,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 			}
 		}
 	}
-	texts := append(textsOf(c, s), c.Situation)
+	texts := append(textsOf(v.c, v.s), v.c.Situation)
 	for _, w := range all.Refused {
 		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
 		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
@@ -486,7 +477,7 @@ func (l *Layer) warnings(ctx context.Context, c *Case, s *shape, id string) (out
 			out = append(out, told)
 		}
 	}
-	return out, nil
+	return out
 }
 
 func textsOf(c *Case, s *shape) []string { return append(append(said(s.in), c.Text), turnsOf(c)...) }
@@ -497,37 +488,41 @@ func turnsOf(c *Case) []string { return each(c.Turns, func(m reason.Message) str
 // remembers: a memory for each key, which is its Slot. No other recall has this scope.
 func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
 
-// like returns the keys of cases that are most like the case, by the words of their situation and text.
-func (l *Layer) like(ctx context.Context, c *Case, s *shape) (keys []string, err error) {
-	if casesOf(c.Scope).Check() != nil {
-		return nil, nil // too long a name: it has none
+// like returns the plans of keys whose cases are most like the case, by the words of their situation and text.
+func (v *look) like(ctx context.Context) []*record {
+	if casesOf(v.c.Scope).Check() != nil {
+		return nil // too long a name: it has none
 	}
-	hits, err := l.bank.In(casesOf(c.Scope)).Recall(ctx, memory.Query{
-		Text: head(c.Situation+"\n"+s.template, memory.MaxText), K: maxLike, At: l.now(),
-		Also: each(scopesOf(c)[1:], casesOf),
+	hits, err := v.bank.In(casesOf(v.c.Scope)).Recall(ctx, memory.Query{
+		Text: head(v.c.Situation+"\n"+v.s.template, memory.MaxText), K: maxLike, At: v.now(),
+		Also: each(scopesOf(v.c)[1:], casesOf),
 	})
-	for i, h := range hits {
-		if h.Slot != s.key && !slices.Contains(keys, h.Slot) {
-			keys = append(slices.Grow(keys, len(hits)-i), h.Slot)
+	v.err = cmp.Or(v.err, err)
+	known, out := append(make([]string, 0, 1+len(hits)), v.s.key), make([]*record, 0, len(hits))
+	for _, h := range hits {
+		if !slices.Contains(known, h.Slot) {
+			known, out = append(known, h.Slot), append(out, v.plans(ctx, h.Slot))
 		}
 	}
-	return keys, err
+	return out
 }
 
-// describe gives a key the words of its cases, and lets them be found by these.
-func (l *Layer) describe(ctx context.Context, b *store.Batch, g *given, scope memory.Scope, r *record) error {
-	c, s := &g.Case, g.shape
+// describe gives a key the words of its cases, once a scope may be told them, and lets them be found by these.
+func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
+	c, s := &w.Case, w.shape
+	if r.Paths != nil || r.empty() || scope != c.Scope && len(r.Scopes) < 2 {
+		return
+	}
 	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals
 	r.Template, r.Paths = s.template, s.paths()
 	said := strings.TrimSpace(c.Situation + "\n" + s.template)
-	if said == "" || casesOf(scope).Check() != nil {
-		return nil
+	if said != "" && casesOf(scope).Check() == nil {
+		m, err := w.bank.In(casesOf(scope)).Stage(w.b).Remember(ctx, memory.Draft{
+			Kind: memory.Pattern, Content: head(said, memory.MaxText), Slot: s.key, At: w.now(),
+		})
+		w.failed(err)
+		r.Like = m.ID
 	}
-	m, err := l.bank.In(casesOf(scope)).Stage(b).Remember(ctx, memory.Draft{
-		Kind: memory.Pattern, Content: head(said, memory.MaxText), Slot: s.key, At: l.now(),
-	})
-	r.Like = m.ID
-	return err
 }
 
 const otherWords = "it is said in other words"

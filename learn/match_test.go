@@ -40,7 +40,8 @@ func (k kept) deliver(t require.TestingT, c Case, calls []reason.PlanCall) {
 		k[s.key] = &record{}
 	}
 	n := len(k[s.key].ensure(planID(calls)).Deliveries)
-	k[s.key].add(planID(calls), &delivery{ID: fmt.Sprint("\x00", len(k), n), At: time.Unix(1, int64(n)), Text: c.Text, Inputs: c.Inputs, Calls: calls})
+	d := &delivery{ID: fmt.Sprint("\x00", len(k), n), At: time.Unix(1, int64(n)), Text: c.Text, Inputs: c.Inputs, Calls: calls}
+	k[s.key].add(planID(calls), d.read())
 }
 
 // fire returns the plan that fires, as JSON, or "", and why none does.
@@ -60,7 +61,7 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 	return nil, why
 }
 
-func plansOf(r *record) []*plan { return merge("", []*record{r}, r).Plans }
+func plansOf(r *record) []*plan { return merge("", []*record{r}, r, none).Plans }
 
 func shown(calls []reason.PlanCall) string {
 	var b strings.Builder

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -150,16 +149,30 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome = o
 	g.Outcome.trim()
-	err = errors.Join(err, l.settle(ctx, b, &g),
-		extract.Episodes(ctx, b, l.bank, &c, o.Worker, o.Answer, g.At))
-	g.Case.Turns, g.Case.Candidates = nil, nil // a verdict needs no more of them than what was heard
-	return Learned{g.Ready, g.Note}, errors.Join(err, codec.Put(b, key, g, absent))
+	w := &step{Layer: l, b: b, given: &g, err: err}
+	w.failed(extract.Episodes(ctx, b, l.bank, &c, o.Worker, o.Answer, g.At))
+	return w.settle(ctx, key, absent)
 }
 
-// settle does what an outcome does, in place of what the Advice did before. What is staged before an error is
-// dropped with the step, so that all may run.
-func (l *Layer) settle(ctx context.Context, b *store.Batch, g *given) error {
-	return errors.Join(l.measure(ctx, b, g, +1), l.credit(ctx, b, g), l.refuse(ctx, b, g), l.keepPlan(ctx, b, g))
+// step learns from an outcome in a commit. What is staged before an error is dropped with it, so that all runs.
+type step struct {
+	*Layer
+	*given
+	b   *store.Batch
+	err error
+}
+
+func (w *step) failed(err error) { w.err = cmp.Or(w.err, err) }
+
+// settle does what an outcome does, in place of what the Advice did before, and keeps it.
+func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learned, error) {
+	w.measure(ctx, +1)
+	w.credit(ctx)
+	w.refuse(ctx)
+	w.keepPlan(ctx)
+	w.Case.Turns, w.Case.Candidates = nil, nil // a verdict needs no more of them than what was heard
+	w.failed(codec.Put(w.b, key, *w.given, c))
+	return Learned{w.Ready, w.Note}, w.err
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
@@ -191,70 +204,64 @@ func (l *Layer) StageJudge(
 	}
 	g.shape, _ = shapeOf(&g.Case)   // of one that cannot be read Note says so
 	g.strangers = []string{g.Heard} // so that a complaint names nobody whom they named
-	err = l.measure(ctx, b, &g, -1)
+	w := &step{Layer: l, b: b, given: &g}
+	w.measure(ctx, -1)
 	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
-	err = errors.Join(err, l.settle(ctx, b, &g), codec.Put(b, key, g, unchanged))
-	return Learned{g.Ready, g.Note}, err
+	return w.settle(ctx, key, unchanged)
 }
 
-// keepPlan counts what came of the plan that was made, and adds it to its key where a case was delivered by
-// it first. A wrong delivery, and a refusal of what fired, stops it. What came of the Advice is taken back.
-// Of its records that of the key has the counts, that of the very case keeps the delivery when others push it
-// out of the former, and that of the Lessons scope only names the scope: nothing of a case leaves its own.
-func (l *Layer) keepPlan(ctx context.Context, b *store.Batch, g *given) error {
-	c, o, s := &g.Case, &g.Outcome, g.shape
-	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && g.Judged.IsZero() {
-		return nil // it has no plan, or nobody could tell
+// keepPlan keeps what came of the plan that was made, in place of what the Advice came to before: a case that it
+// was the first to deliver is a delivery; one that a person found wrong, or a check where the plan fired, stops
+// the plans of its key. The record of the key has the counts, too, that of the very case has its deliveries for
+// longer, and that of the Lessons scope only names the scope: nothing of a case leaves its own.
+func (w *step) keepPlan(ctx context.Context) {
+	g, c, o, s, again := w.given, &w.Case, &w.Outcome, w.shape, !w.Judged.IsZero()
+	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && !again {
+		return // it has no plan, or nobody could tell
 	}
 	id, of, delivered := planID(o.Plan.Calls), adviceID(c), o.Verdict == Delivered
-	learns := delivered && !g.Fired && g.Note == ""
-	wrong := o.Verdict == Failed && (g.Fired || !g.Judged.IsZero()) // where it fired, the check says so
-	change := func(scope memory.Scope, key string, f func(*record)) error {
-		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
-			for _, p := range r.Plans {
-				p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == of })
+	teaches, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && (g.Fired || again)
+	keep := func(scope memory.Scope, key string) {
+		w.edit(ctx, scope.Key(planKind, key), func(r *record) {
+			r.takeBack(of)
+			switch {
+			case wrong:
+				r.stop(of, cmp.Or(g.Judged, g.At))
+				r.add(id) // for a person to see
+			case teaches && scope == c.Scope:
+				d := &delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls}
+				d.Applied, d.Rules = g.Applied, g.Rules
+				r.add(id, d.read())
+			case teaches:
+				r.share(c.Scope)
 			}
-			if wrong && key == s.key { // in its scope, and where its scope shares
-				r.add(id, &delivery{ID: of, At: cmp.Or(g.Judged, g.At), Wrong: true})
+			if scope == c.Scope && key == s.key {
+				r.count(id, g.Counted, -1)
+				g.Counted = r.count(id, o.Verdict, +1)
+				g.Ready = delivered && (g.Fired || r.ready(id, c, s))
 			}
-			f(r)
-			if len(r.Plans)+len(r.Scopes) == 0 {
-				return false, nil // nothing of a case whose plan is one of cases in other words
+			if key == s.key {
+				w.describe(ctx, scope, r)
 			}
-			if r.Paths == nil && key == s.key && (scope == c.Scope || len(r.Scopes) > 1) {
-				return true, l.describe(ctx, b, g, scope, r)
-			}
-			return true, nil
 		})
 	}
-	keep := func(r *record) {
-		if learns {
-			r.add(id, &delivery{ID: of, At: g.At, Text: c.Text, Inputs: c.Inputs, Calls: o.Plan.Calls,
-				Applied: g.Applied, Rules: g.Rules})
-		}
+	keep(c.Scope, s.key)
+	if len(s.in) > 0 {
+		keep(c.Scope, s.exact)
 	}
-	g.Ready = g.Fired && delivered
-	err := change(c.Scope, s.key, func(r *record) {
-		keep(r)
-		r.count(id, g.Counted, -1)
-		g.Counted = r.count(id, o.Verdict, +1)
-		if p := r.plan(id); delivered && !g.Ready && p != nil && len(p.Deliveries) > 1 { // would it fire?
-			all := merge(c.Scope, []*record{r}, r)
-			_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
-			g.Ready = why == ""
-		}
-	})
-	if err == nil && len(s.in) > 0 {
-		err = change(c.Scope, s.exact, keep) // where the very case finds it, however many others follow
+	if (teaches || wrong || again) && c.Lessons != c.Scope {
+		keep(c.Lessons, s.key)
 	}
-	if err != nil || c.Lessons == c.Scope || !learns && !wrong && g.Judged.IsZero() {
-		return err
+}
+
+// ready reports whether a plan would fire for a case by what its scope has delivered.
+func (r *record) ready(id string, c *Case, s *shape) bool {
+	if p := r.plan(id); p == nil || len(p.Deliveries) < 2 {
+		return false
 	}
-	return change(c.Lessons, s.key, func(r *record) {
-		if learns {
-			r.share(c.Scope)
-		}
-	})
+	all := merge(c.Scope, []*record{r}, r, none)
+	_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
+	return why == ""
 }
 
 // share puts a scope last among those that came to it.
@@ -268,19 +275,19 @@ func adviceID(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 
 // measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it
 // back. Without a holdout nothing is counted: the two would not be alike.
-func (l *Layer) measure(ctx context.Context, b *store.Batch, g *given, by int) error {
-	if l.opts.Holdout == 0 || g.Outcome.Verdict == Unknown || g.Case.Fresh {
-		return nil
+func (w *step) measure(ctx context.Context, by int) {
+	if w.opts.Holdout == 0 || w.Outcome.Verdict == Unknown || w.Case.Fresh {
+		return
 	}
 	var calls *int // nil: not known
 	var usd *float64
-	if u := g.Outcome.Usage; u != nil {
+	if u := w.Outcome.Usage; u != nil {
 		calls, usd = &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD)
 	}
-	key := g.Case.Lessons.Key(upliftKind, "all")
-	all, unchanged, err := codec.Load[meta.Arms](ctx, b, key)
-	all.Add(!l.HeldOut(&g.Case), g.Outcome.Verdict == Delivered, calls, usd, by)
-	return errors.Join(err, codec.Put(b, key, all, unchanged))
+	key := w.Case.Lessons.Key(upliftKind, "all")
+	all, unchanged, err := codec.Load[meta.Arms](ctx, w.b, key)
+	all.Add(!w.HeldOut(&w.Case), w.Outcome.Verdict == Delivered, calls, usd, by)
+	w.failed(cmp.Or(err, codec.Put(w.b, key, all, unchanged)))
 }
 
 // Uplift returns what memory changes in cases of these Lessons since a Holdout is set. An N of 0: not known.
@@ -290,30 +297,27 @@ func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, 
 }
 
 // credit says what became of the memories that were shown, and of the worker.
-func (l *Layer) credit(ctx context.Context, b *store.Batch, g *given) error {
-	c, o := &g.Case, &g.Outcome
-	f := memory.Feedback{Key: digest(adviceID(c)), Situation: c.Situation, Shown: g.Shown}
+func (w *step) credit(ctx context.Context) {
+	c, o := &w.Case, &w.Outcome
+	f := memory.Feedback{Key: digest(adviceID(c)), Situation: c.Situation, Shown: w.Shown}
 	if o.Verdict == Delivered {
 		f.Utilized = o.Utilized
 	}
 	if o.Verdict != Unknown {
 		f.Misled = o.Misled
 	}
-	says := f.Utilized != nil || len(f.Misled) > 0 || !g.Judged.IsZero() // it may take back what it said
-	if says && len(g.Shown) > 0 {
+	says := f.Utilized != nil || len(f.Misled) > 0 || !w.Judged.IsZero() // it may take back what it said
+	if says && len(w.Shown) > 0 {
 		for _, scope := range scopesOf(c) { // each takes what is its own
-			if err := l.bank.In(scope).Stage(b).Feedback(ctx, f); err != nil {
-				return err
-			}
+			w.failed(w.bank.In(scope).Stage(w.b).Feedback(ctx, f))
 		}
 	}
-	if o.Worker == "" {
-		return nil
+	if o.Worker != "" {
+		w.failed(w.book.In(c.Lessons).Stage(ctx, w.b, rank.Sample{
+			Run: f.Key, Candidate: o.Worker, Outcome: cmp.Or(rank.Outcome(o.Verdict), rank.Unknown), At: w.At,
+			Task: rank.Task{Skill: c.Skill, Key: c.Situation}, Usage: *cmp.Or(o.Usage, &reason.Usage{}),
+		}))
 	}
-	return l.book.In(c.Lessons).Stage(ctx, b, rank.Sample{
-		Run: f.Key, Candidate: o.Worker, Outcome: cmp.Or(rank.Outcome(o.Verdict), rank.Unknown), At: g.At,
-		Task: rank.Task{Skill: c.Skill, Key: c.Situation}, Usage: *cmp.Or(o.Usage, &reason.Usage{}),
-	})
 }
 
 // warning is a class of complaint about a skill or tool in a situation.
@@ -354,8 +358,8 @@ func (r *record) warning(like *warning) *warning {
 
 // refuse takes in what was refused, and what passed where something had been refused, once what came of the
 // Advice before is taken back.
-func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
-	c, o, s := &g.Case, &g.Outcome, g.shape
+func (w *step) refuse(ctx context.Context) {
+	g, c, o, s, of := w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
 	refused := slices.Clone(o.Failed)
 	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
 		at := reason.Task{Skill: c.Skill, Worker: o.Worker}
@@ -367,57 +371,47 @@ func (l *Layer) refuse(ctx context.Context, b *store.Batch, g *given) error {
 		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(fold(class))}
 	})
 	passed := cmp.Or(summary(cmp.Or(o.Plan, &reason.Plan{}).Calls), "it passed once that was heeded")
-	err := l.edit(ctx, b, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) (changed bool, _ error) {
+	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation
-		changed = len(refused)+len(r.Refused) > 0 // most cases have no warnings, and write nothing
-		for _, w := range r.Refused {
-			w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == c.ID })
-		}
-		r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
-		for i, w := range lessons {
-			lessons[i] = r.warning(w)
-			lessons[i].Events = append(lessons[i].Events, event{Advice: c.ID, Case: s.exact, At: g.At})
+		r.takeBack(of)
+		for i, lesson := range lessons {
+			lessons[i] = r.warning(lesson)
+			lessons[i].Events = append(lessons[i].Events, event{Advice: of, Case: s.exact, At: g.At})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
-		for _, w := range r.Refused {
-			is := func(call reason.PlanCall) bool { return call.Name == w.Skill }
-			may := o.Plan == nil || w.Skill == "" || w.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
-			last := w.Events[len(w.Events)-1] // of another case nothing is known
+		for _, r := range r.Refused {
+			is := func(call reason.PlanCall) bool { return call.Name == r.Skill }
+			may := o.Plan == nil || r.Skill == "" || r.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
+			last := r.Events[len(r.Events)-1] // of another case nothing is known
 			if o.Verdict == Delivered && may && last.Instead == "" && last.Case == s.exact {
-				w.Events = append(w.Events, event{Advice: c.ID, Case: s.exact, At: g.At, Instead: passed})
+				r.Events = append(r.Events, event{Advice: of, Case: s.exact, At: g.At, Instead: passed})
 			}
-			w.Events = w.Events[max(0, len(w.Events)-maxEvents):]
+			r.Events = r.Events[max(0, len(r.Events)-maxEvents):]
 		}
-		return changed, nil
 	})
-	err = errors.Join(err, l.rememberRefusal(ctx, b, g, lessons))
-	if err != nil || len(refused) == 0 || c.Lessons == c.Scope {
-		return err
+	w.rememberRefusal(ctx, lessons)
+	if len(refused) > 0 && c.Lessons != c.Scope {
+		w.edit(ctx, c.Lessons.Key(warnKind, situationKey(c, s)), func(up *record) { up.share(c.Scope) })
 	}
-	return l.edit(ctx, b, c.Lessons.Key(warnKind, situationKey(c, s)), func(up *record) (bool, error) {
-		up.share(c.Scope)
-		return true, nil
-	})
 }
 
 // rememberRefusal remembers the last lesson of a case that failed, in place of what it did before, for cases
 // that are like it. Nobody vouches for the words of whoever refused it, so that it is not trusted.
-func (l *Layer) rememberRefusal(ctx context.Context, b *store.Batch, g *given, lessons []*warning) error {
-	err := l.forget(ctx, b, g.Case.Scope, g.Made)
-	g.Made = ""
-	if err != nil || g.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
-		return err
+func (w *step) rememberRefusal(ctx context.Context, lessons []*warning) {
+	w.failed(w.forget(ctx, w.b, w.Case.Scope, w.Made))
+	w.Made = ""
+	if w.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
+		return
 	}
 	last := lessons[len(lessons)-1]
-	r, err := l.bank.In(g.Case.Scope).Stage(b).Remember(ctx, memory.Draft{
-		Kind: memory.Failure, Trigger: triggerOf(&g.Case, g.shape), At: g.At,
+	r, err := w.bank.In(w.Case.Scope).Stage(w.b).Remember(ctx, memory.Draft{
+		Kind: memory.Failure, Trigger: triggerOf(&w.Case, w.shape), At: w.At,
 		Content: extract.Tell(last.Said, last.Own, nil),
-		Source:  memory.Source{Origin: memory.Executor, Run: g.Case.ID, Ref: refusedRef},
+		Source:  memory.Source{Origin: memory.Executor, Run: w.Case.ID, Ref: refusedRef},
 	})
-	if r.Strengthened == 0 { // else another case has made it
-		g.Made = r.ID
+	if w.failed(err); r.Strengthened == 0 { // else another case has made it
+		w.Made = r.ID
 	}
-	return err
 }
 
 // triggerOf is what the memory of a refusal is found by, and known for one of the case's own situation.

@@ -41,7 +41,7 @@ type record struct {
 	Plans             []*plan        `cbor:",omitzero"`
 	Refused           []*warning     `cbor:",omitzero"`
 	Scopes            []memory.Scope `cbor:",omitzero"`
-	Until             time.Time      `cbor:",omitzero"` // what dropped plans delivered until then counts no more
+	Wrong             []event        `cbor:",omitzero"` // what of a case was wrong: see stop
 	At                time.Time      `cbor:",omitzero"` // when it was last changed; zero: not known
 
 	rev store.Revision // that it was read at
@@ -52,10 +52,10 @@ type record struct {
 type plan struct {
 	ID                string
 	Retired           bool              `cbor:",omitzero"` // by a person
-	Edit              []reason.PlanCall `cbor:",omitzero"`
-	Until             time.Time         `cbor:",omitzero"` // as above: a person changed or refused it
+	Edit              []reason.PlanCall `cbor:",omitzero"` // as a person has written it,
+	Edited            time.Time         `cbor:",omitzero"` // and when
 	Delivered, Failed int               `cbor:",omitzero"`
-	Deliveries        []*delivery
+	Deliveries        []*delivery       `cbor:"Made"` // the last ones, in order
 
 	why string // why others of its deliveries do not count
 }
@@ -64,7 +64,6 @@ type plan struct {
 type delivery struct {
 	ID      string // see adviceID
 	At      time.Time
-	Wrong   bool `cbor:",omitzero"` // a person said so then: nor does any before it count; it has nothing else
 	Text    string
 	Inputs  json.RawMessage `cbor:",omitzero"`
 	Calls   []reason.PlanCall
@@ -94,12 +93,13 @@ type applied struct {
 
 // read makes a delivery ready to be compared, before it is put into a record: there others look at it, so that
 // it is not written any more. All JSON in it was read before it was kept.
-func (d *delivery) read() {
+func (d *delivery) read() *delivery {
 	scope, _, _ := strings.Cut(d.ID, "\x00")
 	d.scope = memory.Scope(scope)
 	v, _ := schema.Read(d.Inputs)
 	d.readCalls(leaves(v))
 	d.words, d.rest = worded(d.Text, d.in)
+	return d
 }
 
 // readCalls looks for values of the case in the calls of a delivery.
@@ -117,7 +117,7 @@ func (d *delivery) readCalls(in []leaf) {
 func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 	in, rest := worded(c.Text, s.in)
 	same := func(d *delivery) bool {
-		return d.rest == rest && d.At.After(r.Until) && slices.EqualFunc(d.words, in, func(l, now leaf) bool {
+		return d.rest == rest && slices.EqualFunc(d.words, in, func(l, now leaf) bool {
 			says := func(c reason.PlanCall) bool { return holds(string(c.Inputs), word(l.v)) }
 			return l == now || !strings.Contains(l.path, "{") || slices.ContainsFunc(d.Calls, says)
 		})
@@ -127,9 +127,11 @@ func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 		for _, d := range p.Deliveries {
 			d.readCalls(d.words)
 		}
-		return p.why != "" || p.Edit != nil || len(p.Deliveries) == 0
+		return p.Edit != nil || len(p.Deliveries) == 0
 	}), &shape{in: in}
 }
+
+func inOrder(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) }
 
 // planID is the digest of the names of calls and of their inputs' paths.
 func planID(calls []reason.PlanCall) string {
@@ -168,44 +170,59 @@ func (r *record) plan(id string) *plan {
 // ensure returns a plan, a new one where there is none.
 func (r *record) ensure(id string) *plan {
 	if r.plan(id) == nil {
-		r.Plans = append(r.Plans, &plan{ID: id, Until: r.Until})
+		r.Plans = append(r.Plans, &plan{ID: id})
 	}
 	return r.plan(id)
 }
 
-// add takes in a delivery. Of plans that are too many the last ones go, but not those that a person has
-// edited or retired; a new one is tried before the last of the old. What was found wrong stays so by Until.
-func (r *record) add(id string, d *delivery) {
-	d.read()
+// add takes in a delivery, or that there is such a plan. Of plans that are too many the worst go, but none that
+// a person has edited or retired, and not this one: what is new is tried before the last of the old.
+func (r *record) add(id string, made ...*delivery) {
 	p := r.ensure(id)
-	p.Deliveries = append(p.Deliveries, d)
-	slices.SortStableFunc(p.Deliveries, func(a, b *delivery) int { return a.At.Compare(b.At) })
-	for ; len(p.Deliveries) > maxDeliveries; p.Deliveries = p.Deliveries[1:] {
-		if o := p.Deliveries[0]; o.Wrong && o.At.After(p.Until) {
-			p.Until = o.At // records of single cases still have what it stops
-		}
-	}
+	p.Deliveries = append(p.Deliveries, made...)
+	slices.SortFunc(p.Deliveries, inOrder)
+	p.Deliveries = p.Deliveries[max(0, len(p.Deliveries)-maxDeliveries):]
 	slices.SortStableFunc(r.Plans, func(a, b *plan) int { return cmp.Compare(b.worth(), a.worth()) })
 	for i := len(r.Plans) - 1; i >= 0 && len(r.Plans) > maxPlans; i-- {
 		if o := r.Plans[i]; o != p && !o.Retired && o.Edit == nil {
-			if at, _ := until(o.ID, r); at.After(r.Until) {
-				r.Until = at // it stays as wrong if it is made again
-			}
 			r.Plans = slices.Delete(r.Plans, i, i+1)
 		}
 	}
 }
 
-// count counts, or takes back, what a plan that is kept came to.
-func (r *record) count(id string, v Verdict, by int) (counted Verdict) {
-	if p := r.plan(id); p != nil && v != Unknown {
-		n := &p.Delivered
-		if v == Failed {
-			n = &p.Failed
-		}
-		*n, counted = max(0, *n+by), v
+// stop takes in that a delivery was wrong. Those of all plans of the key count anew from then on: what was rare
+// beside a wrong plan is not right for that. Of many the first stands for those before it, and is not taken back.
+func (r *record) stop(advice string, at time.Time) {
+	if r.Wrong = append(r.Wrong, event{Advice: advice, At: at}); len(r.Wrong) > maxDeliveries {
+		r.Wrong = r.Wrong[1:]
+		r.Wrong[0].Advice = ""
 	}
-	return counted
+}
+
+// takeBack takes out what came of an Advice.
+func (r *record) takeBack(advice string) {
+	is := func(e event) bool { return e.Advice == advice }
+	r.Wrong = slices.DeleteFunc(slices.Clone(r.Wrong), is)
+	for _, p := range r.Plans {
+		p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == advice })
+	}
+	for _, w := range r.Refused {
+		w.Events = slices.DeleteFunc(slices.Clone(w.Events), is)
+	}
+	r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
+}
+
+// count counts, or takes back, what a plan that is kept came to.
+func (r *record) count(id string, v Verdict, by int) Verdict {
+	switch p := r.plan(id); {
+	case p == nil:
+		return Unknown
+	case v == Delivered:
+		p.Delivered = max(0, p.Delivered+by)
+	case v == Failed:
+		p.Failed = max(0, p.Failed+by)
+	}
+	return v
 }
 
 // worth is the mean of the posterior of a plan's deliveries, from a uniform prior.
@@ -222,7 +239,7 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 	}
 	r := &record{}
 	if err := cmp.Or(err, codec.Unmarshal(e.Value, r)); err != nil {
-		return &record{}, fmt.Errorf("learn: %s: %w", key, err)
+		return noRecord, fmt.Errorf("learn: %s: %w", key, err)
 	}
 	for _, p := range r.Plans {
 		for _, d := range p.Deliveries {
@@ -235,19 +252,22 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 	return r, nil
 }
 
-// edit changes the record at a key, unless f says that it has not. Slices in it f clones: others read them.
-func (l *Layer) edit(ctx context.Context, b *store.Batch, key string, f func(*record) (bool, error)) error {
-	was, err := l.load(ctx, b, key)
-	if err != nil {
-		return err
+// empty reports whether a record has nothing, and need not be kept where none is: as of what fired in other words.
+func (r *record) empty() bool { return len(r.Plans)+len(r.Refused)+len(r.Scopes)+len(r.Wrong) == 0 }
+
+// edit has f change the record at a key. Slices in it f clones: others read them.
+func (w *step) edit(ctx context.Context, key string, f func(*record)) {
+	was, err := w.load(ctx, w.b, key)
+	if w.failed(err); err != nil {
+		return
 	}
 	r := *was
-	r.Plans, r.Refused, r.At = copies(r.Plans), copies(r.Refused), l.now()
-	if changed, err := f(&r); err != nil || !changed {
-		return err
+	r.Plans, r.Refused, r.At = copies(r.Plans), copies(r.Refused), w.now()
+	if f(&r); was.empty() && r.empty() {
+		return
 	}
-	b.After(func(rev store.Revision) { r.rev = rev; l.read.Add(key, &r) }) // nobody decodes it again
-	return codec.Put(b, key, r, store.At(was.rev))
+	w.b.After(func(rev store.Revision) { r.rev = rev; w.read.Add(key, &r) }) // nobody decodes it again
+	w.failed(codec.Put(w.b, key, r, store.At(was.rev)))
 }
 
 func copies[T any](of []*T) []*T { return each(of, func(v *T) *T { c := *v; return &c }) }
@@ -261,49 +281,39 @@ func each[T, U any](of []T, f func(T) U) []U {
 	return out
 }
 
-// sources appends to from the records of an id that a case learns from: its scope's own, and those of other
-// scopes that came to it, which the record of its Lessons names.
-func (l *Layer) sources(
-	ctx context.Context, c *Case, kind, id string, from []*record,
-) (_ []*record, up *record, _ error) {
-	st := l.group.Store()
-	up, err := l.load(ctx, st, c.Lessons.Key(kind, id))
-	if err != nil {
-		return nil, up, err
+// sources returns the records of an id that a case learns from: its scope's own, and those of other scopes
+// that came to it, which the record of its Lessons names: up, which is its own where it shares with nobody.
+func (v *look) sources(ctx context.Context, kind, id string) (from []*record, up *record) {
+	own := v.record(ctx, v.c.Scope, kind, id)
+	if up = own; v.c.Lessons != v.c.Scope {
+		up = v.record(ctx, v.c.Lessons, kind, id)
 	}
-	others := slices.DeleteFunc(slices.Clone(up.Scopes), func(o memory.Scope) bool { return o == c.Scope })
-	for _, scope := range append([]memory.Scope{c.Scope}, others...) {
-		r := up
-		if scope != c.Lessons {
-			r, err = l.load(ctx, st, scope.Key(kind, id))
+	v.from = append(v.from[:0], own)
+	for _, scope := range up.Scopes {
+		if scope != v.c.Scope {
+			v.from = append(v.from, v.record(ctx, scope, kind, id))
 		}
-		if err != nil {
-			return nil, up, err
-		}
-		from = append(from, r)
 	}
-	return from, up, nil
+	return v.from, up
+}
+
+func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) *record {
+	if v.err != nil {
+		return noRecord
+	}
+	r, err := v.load(ctx, v.group.Store(), scope.Key(kind, id))
+	v.err = err
+	return r
 }
 
 // plans returns the plans of a key for a case, best first, with the deliveries that count, and its records.
-func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*record, error) {
-	from, up, err := l.sources(ctx, c, planKind, key, make([]*record, 0, 1+maxScopes))
-	if err != nil {
-		return nil, err
+func (v *look) plans(ctx context.Context, key string) *record {
+	from, up := v.sources(ctx, planKind, key)
+	if key == v.s.key && len(v.s.in) > 0 { // that of the very case has its deliveries for longer
+		from = append(from, v.record(ctx, v.c.Scope, planKind, v.s.exact))
 	}
-	if key == s.key && len(s.in) > 0 {
-		exact, no := l.load(ctx, l.group.Store(), c.Scope.Key(planKind, s.exact))
-		from, err = append(from, exact), no
-	}
-	out := merge(c.Scope, from, up)
-	for _, p := range out.Plans {
-		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool {
-			why, no := l.lapsed(ctx, d)
-			err, p.why = cmp.Or(err, no), cmp.Or(why, p.why)
-			return why != ""
-		})
-	}
-	very := func(d *delivery) bool { return len(s.in) > 0 && slices.Equal(d.in, s.in) }
+	out := merge(v.c.Scope, from, up, func(d *delivery) string { return v.lapsed(ctx, d) })
+	very := func(d *delivery) bool { return len(d.in) > 0 && slices.Equal(d.in, v.s.in) }
 	rank := func(p *plan) float64 { // those that delivered the very case, or that a person has written, come first
 		if p.Edit != nil || slices.ContainsFunc(p.Deliveries, very) {
 			return 1 + p.worth()
@@ -311,89 +321,78 @@ func (l *Layer) plans(ctx context.Context, c *Case, s *shape, key string) (*reco
 		return p.worth()
 	}
 	slices.SortStableFunc(out.Plans, func(a, b *plan) int { return cmp.Compare(rank(b), rank(a)) })
-	return out, err
+	return out
 }
 
-// merge returns the plans of records of a key, those of a scope first, as they stand: with the deliveries
-// that count by what a person has said of a plan, in the record itself, in that of the scope, or in that over
-// all. What one other scope alone came to is not told. The record of one case keeps its deliveries longer.
-func merge(scope memory.Scope, from []*record, up *record) *record {
+// merge returns the plans of records of a key, the scope's own first, as they stand for a case of that: with
+// the deliveries that nothing stops. What was wrong in one record stops those of all; what a person has said of
+// a plan holds in its scope, and from up in those below. What one other scope alone came to is not told.
+func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery) string) *record {
 	own, all := from[0], *up
 	if own.Paths != nil {
 		all = *own
 	}
-	all.Plans = nil
+	all.Plans, all.Wrong = nil, slices.Clip(up.Wrong)
 	for _, p := range append(append(make([]*plan, 0, 2*maxPlans), own.Plans...), up.Plans...) {
-		if at, _ := until(p.ID, own, up); p.Edit != nil && at != never {
-			*all.ensure(p.ID) = plan{ID: p.ID, Edit: p.Edit, why: "a person has written it"}
+		m := all.ensure(p.ID)
+		if m.Retired = m.Retired || p.Retired; p.Edit != nil {
+			m.Edit, m.Edited, m.why = p.Edit, p.Edited, "a person has written it"
 		}
 	}
 	for _, r := range from {
-		if at, _ := until("", r); at.After(all.Until) {
-			all.Until = at // for inWords
-		}
+		all.Wrong = append(all.Wrong, r.Wrong...)
 		for _, p := range r.Plans {
 			m := all.ensure(p.ID)
-			m.why, m.Delivered, m.Failed = cmp.Or(m.why, p.why), m.Delivered+p.Delivered, m.Failed+p.Failed
-			at, why := until(p.ID, r, own, up)
-			for _, d := range p.Deliveries {
-				if (why == "" || d.At.After(at)) && m.written(d) {
-					m.Deliveries = append(m.Deliveries, d)
-				} else {
-					m.why = cmp.Or(m.why, why)
-				}
-			}
+			m.Delivered, m.Failed, m.why = m.Delivered+p.Delivered, m.Failed+p.Failed, cmp.Or(m.why, p.why)
+			m.Deliveries = append(m.Deliveries, p.Deliveries...)
 		}
 	}
 	all.Plans = slices.DeleteFunc(all.Plans, func(p *plan) bool {
-		slices.SortFunc(p.Deliveries, func(a, b *delivery) int {
-			return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
-		})
+		slices.SortFunc(p.Deliveries, inOrder)
 		p.Deliveries = slices.CompactFunc(p.Deliveries, func(a, b *delivery) bool { return a.ID == b.ID })
+		p.Deliveries = slices.DeleteFunc(p.Deliveries, func(d *delivery) bool {
+			why := cmp.Or(all.stops(p, d), lapsed(d))
+			p.why = cmp.Or(p.why, why)
+			return why != ""
+		})
 		told := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
 		if !slices.ContainsFunc(p.Deliveries, told) { // all are of one other scope
 			p.Deliveries = nil
+		}
+		if p.Retired {
+			p.Edit, p.why = nil, "a person has retired it"
 		}
 		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
 	})
 	return &all
 }
 
-// written reports whether a delivery was made as a person has written the plan, but for parameters.
+// stops says why a delivery does not count: one that is not older was wrong, or a person has retired its plan,
+// or changed it, where later ones count that are made as it is written, but for parameters.
+func (r *record) stops(p *plan, d *delivery) string {
+	switch {
+	case slices.ContainsFunc(r.Wrong, func(e event) bool { return !d.At.After(e.At) }):
+		return "it, or another plan for such cases, was wrong"
+	case p.Retired:
+		return "a person has retired it"
+	case p.Edit == nil || d.At.After(p.Edited) && planID(p.Edit) == p.ID && p.written(d):
+		return ""
+	}
+	return "a person has changed it"
+}
+
 func (p *plan) written(d *delivery) bool {
 	as := delivery{Calls: p.Edit}
 	as.readCalls(nil)
-	same := func(w, s slot) bool {
+	return slices.EqualFunc(slices.Concat(as.slots...), slices.Concat(d.slots...), func(w, s slot) bool {
 		whole := word(w.v) != "" && braced.FindString(word(w.v)) == word(w.v)
 		return whole || w.v == s.v || w.v == any(join(s.cut, brace))
-	}
-	return p.Edit == nil || planID(p.Edit) == p.ID &&
-		slices.EqualFunc(slices.Concat(as.slots...), slices.Concat(d.slots...), same)
+	})
 }
 
-var never = time.Unix(1<<40, 0) // deliveries of a plan that is retired count after it
-var noRecord = new(record)      // of a key that is not there
+var noRecord = new(record) // of a key that is not there
 
-// until returns until when deliveries of a plan do not count, by what a person has said in records, and why.
-func until(id string, in ...*record) (at time.Time, why string) {
-	for _, r := range in {
-		p := cmp.Or(r.plan(id), &plan{Until: r.Until})
-		if p.Retired {
-			return never, "a person has retired it"
-		}
-		if p.Until.After(at) {
-			at, why = p.Until, "a person has changed it, or found it wrong"
-		}
-		for _, o := range r.Plans { // where one was wrong, what was rare beside it is not right for that
-			for _, d := range o.Deliveries {
-				if d.Wrong && d.At.After(at) {
-					at, why = d.At, "it, or another plan for such cases, was wrong"
-				}
-			}
-		}
-	}
-	return at, why
-}
+func none(*delivery) string { return "" }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
 // rules those that hold. Two deliveries are the least that tell what is constant from what varies, so any two
@@ -552,32 +551,30 @@ func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r
 // words of its cases; it differs by why it does not fire for the last of them, and by nothing if it does,
 // whatever Rules are new: Before looks at those. One that a person has changed is as written; another whose
 // deliveries do not count any more has no calls.
-func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, err error) {
+func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	scope = cmp.Or(scope, "_")
-	anyone, none := &Case{Scope: scope, Lessons: scope}, &shape{}
-	err = l.scan(ctx, scope, planKind, func(_, id string) error {
-		found, err := l.plans(ctx, anyone, none, id)
-		if err != nil || found.Paths == nil {
-			return err // it is of a single case, which its key has, too; or of one scope below
+	v := &look{Layer: l, c: &Case{Scope: scope, Lessons: scope}, s: &shape{}} // for anybody's case
+	v.scan(ctx, scope, planKind, func(_ store.Entry, id string) {
+		found := v.plans(ctx, id)
+		if found.Paths == nil {
+			return // it is of a single case, which its key has, too; or of one scope below
 		}
 		name := strings.TrimPrefix(found.Situation+": "+found.Template, ": ")
 		name = strings.Join(append([]string{name}, found.Conditions...), "; only where ")
 		for _, p := range found.Plans {
-			s := p.suggestion(none, found.Template)
-			s.ID, s.Name, s.Differs, s.Delivered = id+"/"+p.ID, name, p.why, p.Delivered
+			s := p.suggestion(v.s, found.Template)
+			s.ID, s.Name, s.Delivered = id+"/"+p.ID, name, p.Delivered
+			s.Differs = cmp.Or(p.why, "no delivery of it counts")
 			if n := len(p.Deliveries); n > 0 {
 				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, scope, found.Plans, nil)
 			}
 			k.Suggestions = append(k.Suggestions, s)
 		}
-		return nil
 	})
-	err = errors.Join(err, l.scan(ctx, scope, warnKind, func(_, id string) error {
-		ws, err := l.warnings(ctx, anyone, none, id)
-		k.Warnings = append(k.Warnings, ws...)
-		return err
-	}))
-	return k, err
+	v.scan(ctx, scope, warnKind, func(_ store.Entry, id string) {
+		k.Warnings = append(k.Warnings, v.warnings(ctx, id)...)
+	})
+	return k, v.err
 }
 
 // Edit takes up what a person says of a plan, by the ID that [Layer.Known] gives, and reports whether that is
@@ -600,19 +597,23 @@ func (l *Layer) Edit(
 			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", id)
 		}
 	}
-	found, err := l.plans(ctx, &Case{Scope: scope, Lessons: scope}, &shape{}, key)
-	if err != nil || found.plan(of) == nil {
-		return false, cmp.Or(err, fmt.Errorf("learn: no plan %q in %q: %w", id, scope, store.ErrNotFound))
+	v := &look{Layer: l, c: &Case{Scope: scope, Lessons: scope}, s: &shape{}}
+	if v.plans(ctx, key).plan(of) == nil || v.err != nil {
+		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", id, scope, store.ErrNotFound))
 	}
-	err = l.group.Update(ctx, func(b *store.Batch) error {
-		return l.edit(ctx, b, scope.Key(planKind, key), func(r *record) (bool, error) {
+	was := cmp.Or(v.record(ctx, scope, planKind, key).plan(of), &plan{})
+	anew := !retired && calls != nil && !samePlan(was.Edit, calls)
+	if was.Retired == retired && !anew {
+		return false, nil
+	}
+	return true, l.group.Update(ctx, func(b *store.Batch) error {
+		w := &step{Layer: l, b: b}
+		w.edit(ctx, scope.Key(planKind, key), func(r *record) {
 			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
-			changed, p.Retired = p.Retired != retired, retired
-			if !retired && calls != nil && !samePlan(p.Edit, calls) {
-				p.Edit, p.Until, changed = calls, l.now(), true
+			if p.Retired = retired; anew {
+				p.Edit, p.Edited = calls, l.now()
 			}
-			return changed, nil
 		})
+		return w.err
 	})
-	return changed, err
 }
