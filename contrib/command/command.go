@@ -124,8 +124,8 @@ func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	case exited:
 		return nil, &reason.Error{Class: exits[exit.ExitCode()], Err: withTail(err, errs.tail)}
-	case err != nil:
-		return nil, err
+	case err != nil: // the end of its time
+		return nil, withTail(err, errs.tail)
 	case r == nil && out.size > maxPrinted:
 		err = fmt.Errorf("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
 		return nil, &reason.Error{Class: reason.Invalid, Err: err}

@@ -87,7 +87,7 @@ func TestCommandVerifies(t *testing.T) {
 		`echo 'open x: permission denied'; echo 'HTTP 403' >&2; exit 1`: "exit status 1: open x: permission " +
 			"denied\nHTTP 403",
 		`grep -q '"text":"an answer"'`: "",
-		`exit 77`:                      "could not be checked",
+		`exit 77`:                      "could not check it",
 	} {
 		text := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
 			return &act.Result{Text: "an answer"}, nil
@@ -98,7 +98,7 @@ func TestCommandVerifies(t *testing.T) {
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 			continue
 		}
-		if want == "could not be checked" {
+		if want == "could not check it" {
 			require.Equal(t, rank.Unknown, a.Outcome)
 		} else {
 			require.Equal(t, rank.Failed, a.Outcome)
@@ -166,6 +166,21 @@ func TestCommandThatIsKilled(t *testing.T) {
 			a = r.Run(act.WithJournal(t.Context(), j, nil), order(r, `{}`))
 			require.ErrorAs(t, a.Err, new(*act.PendingError), "a person is asked")
 		}
+	}
+}
+
+// What a program had printed when its time ended says what it was at.
+func TestCommandTellsWhatItWasAt(t *testing.T) {
+	c, of := shell(`echo TestSum >&2; sleep 600`), &act.Call{Worker: &act.Worker{}}
+	for _, run := range []func(context.Context) error{
+		func(ctx context.Context) error { _, err := c.Execute(ctx, of); return err },
+		func(ctx context.Context) error { _, err := c.Verify(ctx, of, &act.Result{}); return err },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, func(act.Event) { cancel() })
+		err := run(act.WithJournal(ctx, j, nil))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "TestSum")
 	}
 }
 
