@@ -948,6 +948,24 @@ func TestToolsFire(t *testing.T) {
 	require.Equal(t, 5, asked, "of the third only the answer is the model's")
 }
 
+// No worker can mend a gate that cannot run: the work is not paid for again, by anybody.
+func TestGateThatCannotRun(t *testing.T) {
+	for _, class := range []reason.ErrorClass{reason.Permanent, reason.Permission} {
+		fails := error(&reason.Error{Class: class, Err: errors.New("gotest is not there")})
+		gate := act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+			return act.Verdict{Pass: fails == nil}, fails
+		})
+		var small, large arctest.Worker
+		a, _ := agent(t, nil, arc.Host{Gates: []act.Gate{gate}, Workers: []act.Worker{small.As("small"), large.As("large")}}, nil)
+		r := run(t, a, arc.Objective{Text: "Mend the build."})
+		require.Equal(t, []any{arc.Refused, 1}, []any{r.Cause, len(small.Calls()) + len(large.Calls())})
+		fails = nil
+		r, err := a.In("").Retry(t.Context(), r.ID, "")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+	}
+}
+
 // A plan is left where a result varies, and has fired as far as its calls were made; of one that was left before
 // the first of them nothing has, and what is refused then is not held against it.
 func TestPlanIsLeft(t *testing.T) {
@@ -1264,15 +1282,22 @@ func TestDelete(t *testing.T) {
 // about the work, and is no failure of the worker.
 func TestWrongKeyTeachesNothing(t *testing.T) {
 	wrong := &reason.Error{Class: reason.Permanent, Err: errors.New("the key is wrong")}
-	for cause, turn := range map[arc.Cause]arctest.Turn{arc.Refused: {Err: wrong}, arc.Exhausted: {Text: "done"}} {
-		w := (&arctest.Worker{Turns: []arctest.Turn{turn}}).As("ann")
+	for _, c := range []struct {
+		cause arc.Cause
+		turn  arctest.Turn
+		gate  error
+	}{
+		{arc.Refused, arctest.Turn{Err: wrong}, nil}, {arc.Refused, arctest.Turn{Text: "done"}, wrong},
+		{arc.Exhausted, arctest.Turn{Text: "done"}, wrong.Err},
+	} {
+		w := (&arctest.Worker{Turns: []arctest.Turn{c.turn}}).As("ann")
 		w.Gates = []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
-			return act.Verdict{}, wrong
+			return act.Verdict{}, c.gate
 		})}
 		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 		r := run(t, a, arc.Objective{Text: "write", Session: "s"})
 		require.Equal(t, arc.Blocked, r.Status)
-		require.Equal(t, cause, r.Cause)
+		require.Equal(t, c.cause, r.Cause)
 		require.Contains(t, r.Text, "the key is wrong")
 		known, err := a.In("").Known(t.Context())
 		require.NoError(t, err)

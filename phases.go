@@ -644,6 +644,10 @@ func (t *turn) learn(context.Context) (phase, error) {
 		t.deliver(ended, made, sample)
 		return t.advance()
 	}
+	if e := made.Err; made.Outcome == rank.Unknown && e != nil && // a gate cannot run, which no worker can mend
+		(e.Class == reason.Permanent || e.Class == reason.Permission) {
+		return t.block(Refused, made.Complaint), nil
+	}
 	if a.Fired || a.Replays { // a plan that was not thought about is not tried twice
 		a.begin(nil, "")
 	}

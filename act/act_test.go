@@ -166,7 +166,7 @@ func TestOutcomes(t *testing.T) {
 			outcome: rank.Failed, says: "permission denied"},
 		{name: "gate says nothing", gates: []act.Gate{gate(act.Verdict{}, nil)}, outcome: rank.Failed, says: "without a reason"},
 		{name: "gate errs and passes", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("permission denied"))},
-			outcome: rank.Unknown, says: "could not be checked"},
+			outcome: rank.Unknown, says: "could not check it"},
 		{name: "the words of a gate's error", gates: []act.Gate{gate(act.Verdict{Pass: true}, errors.New("429 too many requests"))},
 			outcome: rank.Unknown, says: "429"},
 		{name: "gate is away", gates: []act.Gate{gate(act.Verdict{Pass: true}, &reason.Error{Class: reason.Unavailable, Err: errors.New("503")})},
@@ -243,6 +243,56 @@ func TestGateAsks(t *testing.T) {
 	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
 	require.Equal(t, []int{1, 3}, []int{w.calls, tried}, "a gate that has passed is asked again")
 }
+
+// A gate that errs is asked once more before the work is done again, unless that cannot help: what is away is
+// waited for, somebody has to mend what is permanent, a person is asked, and its whole time was not enough.
+func TestGateErrs(t *testing.T) {
+	typed := func(c reason.ErrorClass) error {
+		return &reason.Error{Class: c, Err: errors.New("reset by peer"), Usage: &reason.Usage{Calls: 1}}
+	}
+	for _, c := range []struct {
+		name    string
+		errs    []error
+		asked   int
+		took    int
+		outcome rank.Outcome
+		class   reason.ErrorClass
+		says    string
+	}{
+		{"once", []error{errors.New("reset by peer"), nil}, 2, 0, rank.Delivered, "", ""},
+		{"twice", []error{errors.New("reset by peer"), errors.New("permission denied")}, 2, 0, rank.Unknown, "",
+			"go test could not check it in 1m0s: permission denied"},
+		{"a judge's answer", []error{typed(reason.Invalid), nil}, 2, 1, rank.Delivered, "", ""},
+		{"no class", []error{typed(""), typed("")}, 2, 2, rank.Unknown, "", "go test could not check it in 1m0s: reset by peer"},
+		{"away", []error{typed(reason.Unavailable)}, 1, 0, rank.Away, reason.Unavailable, "go test could not check it in 1m0s: unavailable: reset by peer"},
+		{"permanent", []error{typed(reason.Permanent)}, 1, 1, rank.Unknown, reason.Permanent, "go test could not check it in 1m0s: permanent: reset by peer"},
+		{"permission", []error{typed(reason.Permission)}, 1, 1, rank.Unknown, reason.Permission, "go test could not check it in 1m0s: permission: reset by peer"},
+		{"its time", []error{fmt.Errorf("%w: sum_test.go runs", context.DeadlineExceeded)}, 1, 0, rank.Unknown, "",
+			"go test could not check it in 1m0s: context deadline exceeded: sum_test.go runs"},
+		{"a question", []error{&act.PendingError{Questions: []string{"is it?"}}}, 1, 0, "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := 0
+			g := named{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+				asked++
+				return act.Verdict{Pass: true}, c.errs[asked-1]
+			})}
+			w := &works{}
+			r := runner(t, nil, act.Worker{Name: "w", Executor: w, Gates: []act.Gate{g}, Timeout: time.Minute})
+			ctx, _ := journal(t, store.NewMem())
+			a := r.Run(ctx, call(r, 1, `{}`))
+			require.Equal(t, []any{c.outcome, c.class, c.asked, 1}, []any{a.Outcome, class(a), asked, w.calls})
+			require.Contains(t, a.Complaint, c.says)
+			took := a.Usage.Add(&reason.Usage{})
+			require.Equal(t, c.took, took.Calls)
+		})
+	}
+}
+
+// named is a gate with a name.
+type named struct{ act.Gate }
+
+func (named) String() string { return "go test" }
 
 func gate(v act.Verdict, err error) act.Gate {
 	return act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) { return v, err })

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -21,9 +23,11 @@ type Verdict struct {
 }
 
 // Gate decides whether a task was done, by what it can observe. Silence (no complaint) is a refusal. An error
-// and a panic are no pass, and no failure of the worker; with a *[PendingError] the attempt waits, and then
-// all gates are asked again. String names it if it has that method, else its type. Usage of a [Judge] or a
-// *[reason.Error] counts with the attempt's.
+// and a panic are no pass, and no failure of the worker. With a *[PendingError], or a *[reason.Error] of class
+// Unavailable or RateLimited, as for a flake, the attempt waits, some 5 s at first, and all gates are asked
+// again. Permanent and Permission block the run: no worker can mend it. After any other error the gate is
+// asked once more at once, unless its time has ended, and then the work is done again. String names it if it
+// has that method, else its type. Usage of a [Judge] or a *[reason.Error] counts with the attempt's.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }
@@ -45,30 +49,54 @@ func (noGate) Verify(context.Context, *Call, *Result) (Verdict, error) {
 	return Verdict{Pass: true}, nil
 }
 
-// verdict asks the gates until one does not pass, or cannot judge: its error. It adds up what they took.
-func verdict(ctx context.Context, s *scene, c *Call, r Result) (v Verdict, took *reason.Usage, err error) {
+// judge asks the gates until one does not pass, or cannot tell: its error, of which the type decides, and no
+// word that it says. One that errs is asked again, since to make another result costs more than a flake.
+func (s *scene) judge(ctx context.Context, c *Call, r Result) Attempt {
+	a, failed, err := Attempt{Result: r, Outcome: rank.Failed}, &reason.Error{}, error(nil)
+	var took *reason.Usage // by all of them
 	for i, g := range c.Worker.Gates {
-		name, seen, at := fmt.Sprintf("%T", g), r, *s
+		name, at := fmt.Sprintf("%T", g), *s
 		at.path = fmt.Sprintf("gate %d/", i+1)
 		with := context.WithValue(ctx, sceneKey{}, &at)
-		v, err = call.Do(with, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
-			if named, ok := g.(fmt.Stringer); ok {
-				name = fence.Clip(named.String(), maxShown)
+		for range 2 {
+			seen := r
+			a.Verdict, err = call.Do(with, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
+				if named, ok := g.(fmt.Stringer); ok {
+					name = fence.Clip(named.String(), maxShown)
+				}
+				v, err := g.Verify(ctx, c, &seen)
+				v.Complaint = strings.ToValidUTF8(v.Complaint, "\uFFFD") // it may be what a program has printed
+				return v, err
+			})
+			failed, _ = errors.AsType[*reason.Error](err)
+			failed = cmp.Or(failed, &reason.Error{})
+			took = took.Add(a.usage).Add(failed.Usage)
+			o, late := outcomes[failed.Class], errors.Is(err, context.DeadlineExceeded)
+			if err == nil || o == rank.Away || o == rank.Denied || late || waits(err) || ctx.Err() != nil {
+				break
 			}
-			v, err := g.Verify(ctx, c, &seen)
-			v.Complaint = strings.ToValidUTF8(v.Complaint, "\uFFFD") // it may be what a program has printed
-			return v, err
-		})
-		took = took.Add(v.usage)
-		if v.Gate = strings.TrimPrefix(name, "*"); err != nil {
-			v.Pass, v.Complaint = false, "it could not be checked: "+err.Error()
 		}
-		if !v.Pass {
-			v.Complaint = fence.Clip(s.clean.Prose(cmp.Or(v.Complaint, "it was refused without a reason")), maxComplaint)
+		if a.Gate = strings.TrimPrefix(name, "*"); err != nil {
+			a.Pass, a.Complaint = false, fmt.Sprintf("%s could not check it in %v: %v", a.Gate, c.Worker.Timeout, err)
+		}
+		if !a.Pass {
+			a.Complaint = fence.Clip(s.clean.Prose(cmp.Or(a.Complaint, "it was refused without a reason")), maxComplaint)
 			break
 		}
 	}
-	return v, took, err
+	switch v := a.Verdict; {
+	case waits(err), outcomes[failed.Class] == rank.Away: // the result is judged when the attempt goes on
+		a = s.failed(ctx, call.Reworded(err, v.Complaint))
+		a.Result, a.Gate, a.Err.Usage, took = r, v.Gate, took, nil
+	case a.Pass:
+		a.Outcome = rank.Delivered
+	case ctx.Err() != nil:
+		a.Outcome = rank.Canceled
+	case err != nil:
+		a.Outcome, a.Err = rank.Unknown, &reason.Error{Class: failed.Class, Err: errors.New(a.Complaint)}
+	}
+	a.Usage = a.Usage.Add(took)
+	return a
 }
 
 // Judge returns a gate that asks m whether the result is what the task asks for. criteria is what a good

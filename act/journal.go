@@ -157,16 +157,11 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 	if len(r.Value) > maxKept {
 		r.Value = nil
 	}
-	err := j.g.Update(ctx, func(b *store.Batch) error {
+	err := j.g.Update(ctx, func(b *store.Batch) (err error) {
 		if j.stage != nil {
-			if err := j.stage(b); err != nil {
-				return err
-			}
+			err = j.stage(b)
 		}
-		if err := codec.Put(b, j.prefix+"s/"+r.Name, r, store.Any); err != nil {
-			return err
-		}
-		return j.Stage(ctx, b, events...)
+		return errors.Join(err, codec.Put(b, j.prefix+"s/"+r.Name, r, store.Any), j.Stage(ctx, b, events...))
 	})
 	if err != nil {
 		return j.kept(ctx, err)

@@ -107,7 +107,8 @@ type Attempt struct {
 	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
 	Result               // of one that failed to make any: its Usage
 	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
-	// Err is of the executor, of a gate if Away, or why none was called; without Outcome, a *[PendingError].
+	// Err is of the executor, a gate or an Around, or why none was called; without Outcome, a *[PendingError].
+	// Where the Outcome is Unknown and it is of class Permanent or Permission, the run is blocked.
 	Err *reason.Error
 }
 
@@ -163,24 +164,7 @@ func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
 		a.Usage = cmp.Or(result.Usage, a.Usage)
 		return a
 	}
-	v, took, err := verdict(ctx, s, c, result)
-	a := Attempt{Outcome: rank.Delivered, Verdict: v, Result: result}
-	failed, _ := errors.AsType[*reason.Error](err)
-	failed = cmp.Or(failed, &reason.Error{})
-	took = took.Add(failed.Usage)
-	switch {
-	case waits(err), outcomes[failed.Class] == rank.Away: // the result is judged when the attempt goes on
-		a = s.failed(ctx, fmt.Errorf("it could not be checked: %w", err))
-		a.Result, a.Gate, a.Err.Usage, took = result, v.Gate, took, nil
-	case !a.Pass && ctx.Err() != nil:
-		a.Outcome = rank.Canceled
-	case err != nil:
-		a.Outcome = rank.Unknown
-	case !a.Pass:
-		a.Outcome = rank.Failed
-	}
-	a.Usage = a.Usage.Add(took)
-	return a
+	return s.judge(ctx, c, result)
 }
 
 // execute makes the execution or takes its result from the journal. That of one that failed has its Usage.
@@ -244,11 +228,8 @@ func flaws(r *Result) error {
 			return malformed("a delta has a path, a value, and set, inc or push, not %q %q", d.Op, d.Path)
 		}
 	}
-	if r.Reflection == nil {
-		return nil
-	}
 	raw, _ := json.Marshal(r.Reflection) // what cannot be encoded is no reflection
-	if checked := iar.Structure(raw); !checked.Valid {
+	if checked := iar.Structure(raw); r.Reflection != nil && !checked.Valid {
 		return malformed("its reflection: %v", checked.Issues)
 	}
 	return nil

@@ -29,10 +29,8 @@ type sceneKey struct{}
 
 // of returns the scene of a context, an empty one where there is none.
 func of(ctx context.Context) *scene {
-	if s, ok := ctx.Value(sceneKey{}).(*scene); ok {
-		return s
-	}
-	return noScene
+	s, _ := ctx.Value(sceneKey{}).(*scene)
+	return cmp.Or(s, noScene)
 }
 
 var noScene = &scene{call: &Call{Worker: &Worker{}}}
