@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -83,7 +84,7 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 		if err != nil {
 			return nil, err
 		}
-		out.Output, out.Text = d.Output, cmp.Or(d.Text, words(d.Output))
+		out.Output, out.Text = d.Output, cmp.Or(d.Text, schema.Words(d.Output))
 	case Running:
 		if a := r.aim(); a.Next < len(a.Plan) {
 			out.Text = a.Plan[a.Next].Objective
@@ -101,13 +102,4 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 		out.Text = cmp.Or(r.Reason, string(r.Status))
 	}
 	return out, nil
-}
-
-// words are an output that is a JSON string, or its JSON.
-func words(output json.RawMessage) string {
-	var text string
-	if output == nil || json.Unmarshal(output, &text) == nil {
-		return text
-	}
-	return string(output)
 }

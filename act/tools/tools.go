@@ -307,7 +307,7 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		if m.Failed = why != nil; m.Failed {
 			m.Shown, m.Denied = "Error: "+clip(why.Error(), maxShown), errors.Is(why, act.ErrDenied)
 		} else {
-			m.Shown, m.ResultDigest = clip(shown(result), maxShown), Digest(result, a.call.Inputs, a.call.Task.Inputs)
+			m.Shown, m.ResultDigest = clip(schema.Words(result), maxShown), Digest(result, a.call.Inputs, a.call.Task.Inputs)
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil
@@ -387,15 +387,6 @@ func (a *attempt) reflect() *iar.Reflection {
 	r.AlignmentCheck = map[string]any{"objective": r.Confidence}
 	r.Summary = fmt.Sprintf("%d calls of tools, %d of them failed", n, failed)
 	return r
-}
-
-// shown is a result as the model sees it.
-func shown(result json.RawMessage) string {
-	var text string
-	if json.Unmarshal(result, &text) == nil {
-		return text
-	}
-	return string(result)
 }
 
 func clip(text string, n int) string {

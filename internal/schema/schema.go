@@ -140,6 +140,14 @@ func Marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// Words returns what a JSON string says, and other JSON as it is.
+func Words(raw json.RawMessage) (text string) {
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	return text
+}
+
 // Rewrite returns a document below a path with f of each value that has no others in it, in the order of
 // their paths, which are dotted: "customer.email", "lines.0.sku".
 func Rewrite(path string, v any, f func(path string, v any) any) any {
