@@ -48,16 +48,7 @@ func (t *turn) bounded(ctx context.Context, next phase) (phase, error) {
 	if next != reasonPhase && next != assignPhase && (next != actPhase || t.Wait.Tries+len(t.Answers) == 0) {
 		return next, nil
 	}
-	why, err := t.overspent(ctx)
-	if err == nil && why != "" {
-		next = t.block(Spent, why)
-	}
-	return next, err
-}
-
-// overspent says why nothing more may be asked of a model; "": something may.
-func (t *turn) overspent(ctx context.Context) (why string, err error) {
-	why = t.objective.Budget.spent(t.Usage.Add(t.Current.Usage))
+	why := t.objective.Budget.spent(t.Usage.Add(t.Current.Usage))
 	if daily := t.agent.opts.Daily; why == "" && daily != (Budget{}) {
 		day, _, err := codec.Load[reason.Usage](ctx, t.tenant.group.Store(), dayKey(t.Scope, t.now()))
 		if err != nil {
@@ -67,7 +58,10 @@ func (t *turn) overspent(ctx context.Context) (why string, err error) {
 			why = "the tenant's day: " + why
 		}
 	}
-	return why, nil
+	if why == "" {
+		return next, nil
+	}
+	return t.block(Spent, why), nil
 }
 
 // spent is what the run has taken since its last commit, as far as it is known.

@@ -3,13 +3,11 @@ package arc
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
@@ -141,14 +139,4 @@ func (o *Objective) asks() reason.Case {
 		Scope: o.Scope, Lessons: o.Lessons, Also: o.Also, Session: o.Session, Situation: o.Situation, Text: o.Text,
 		Inputs: o.Inputs, Conditions: o.Conditions, Fresh: o.Fresh,
 	}
-}
-
-// encode returns what is stored of a clean objective, and its digest, so that a second Run of its ID
-// is known to be the same.
-func (o *Objective) encode() (raw, digest []byte, err error) {
-	if raw, err = codec.Marshal(*o); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrObjective, err)
-	}
-	sum := sha256.Sum256(raw)
-	return raw, sum[:16], nil
 }

@@ -508,13 +508,18 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: "the worker is gone", Denied: true})
 		return assignPhase, nil
 	}
+	complaint := ""
+	if n := len(a.Tries); n > 0 {
+		complaint = a.Tries[n-1].Complaint
+	}
 	c := &act.Call{
-		Case:    t.known(advice, a.complaint()),
-		Task:    task,
-		Worker:  worker,
-		Attempt: t.Current.Number,
-		Fired:   (a.Fired || a.Replays) && !t.agent.opts.FireIrreversible,
-		Agent:   t.agentText(task.Skill),
+		Case: t.known(advice, complaint), Task: task, Worker: worker, Attempt: t.Current.Number,
+		Fired: (a.Fired || a.Replays) && !t.agent.opts.FireIrreversible,
+	}
+	for _, s := range t.agent.host.Skills {
+		if s.Name == task.Skill && task.Skill != "" {
+			c.Agent = cmp.Or(c.Agent, s.Agent)
+		}
 	}
 	if !a.Replays {
 		c.Fires = nil // its calls are tasks, or one that was tried
@@ -862,7 +867,10 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 func (t *turn) asks() reason.Case {
 	c := t.objective.asks()
 	c.ID, c.Run, c.Scope = t.adviceID(t.aim()), t.ID, t.Scope
-	c.Text, c.Goals = t.aim().Text, t.goals()
+	c.Text = t.aim().Text
+	for _, above := range t.Aims[:len(t.Aims)-1] {
+		c.Goals = append(c.Goals, above.Text)
+	}
 	return c
 }
 
@@ -918,22 +926,6 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 }
 
 func (t *turn) able(task reason.Task) []*act.Worker { return t.agent.runner.Load().Able(task) }
-
-func (t *turn) agentText(skill string) string {
-	for _, s := range t.agent.host.Skills {
-		if s.Name == skill && skill != "" {
-			return s.Agent
-		}
-	}
-	return ""
-}
-
-func (a *aim) complaint() string {
-	if len(a.Tries) == 0 {
-		return ""
-	}
-	return a.Tries[len(a.Tries)-1].Complaint
-}
 
 func tellPlan(tasks []reason.Task) string {
 	var words []string

@@ -218,9 +218,12 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	if err := t.deleteAll(ctx, v.scope.Below(), ""); err != nil {
 		return fail(err)
 	}
+	a.mu.Lock()
+	at := slices.MaxFunc([]time.Time{a.opts.Now(), a.compacted.Add(time.Hour)}, time.Time.Compare)
+	a.mu.Unlock()
 	err = t.whole.Update(ctx, func(b *store.Batch) error {
 		next := dueEntry{Process: a.process.name, Kind: dueCompact}
-		err := codec.Put(b, dueKey(a.compacts(), "", ""), next, store.Any)
+		err := codec.Put(b, dueKey(at, "", ""), next, store.Any)
 		return errors.Join(err, b.Delete(due, store.Any), b.Delete(bar, store.Any))
 	})
 	if err != nil {
@@ -252,13 +255,6 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 	})
 	a.note(runKey(scope, id))
 	return err
-}
-
-// compacts is when the files may be compacted.
-func (a *Agent) compacts() time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.MaxFunc([]time.Time{a.opts.Now(), a.compacted.Add(time.Hour)}, time.Time.Compare)
 }
 
 // compact rewrites the files of the store without what was erased.

@@ -1,9 +1,11 @@
 package arc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -90,20 +92,21 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 	if err != nil {
 		return nil, err
 	}
-	raw, digest, err := o.encode()
+	raw, err := codec.Marshal(o)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
+	digest := sha256.Sum256(raw)
 	return a.workOn(ctx, o.Scope, o.ID, fresh, func(ctx context.Context, t *turn) error {
 		t.tell = tell
 		if t.record != nil {
-			if string(t.Digest) != string(digest) {
+			if !bytes.Equal(t.Digest, digest[:16]) {
 				return fmt.Errorf("%w: %s", ErrTaken, o.ID)
 			}
 			return t.goOn(ctx)
 		}
 		t.objective, t.clean, t.record = o, clean, newRecord(&o, a.now())
-		t.Digest = digest
+		t.Digest = digest[:16]
 		t.event("begun", "", t.Text)
 		t.stage(func(_ context.Context, b *store.Batch) error {
 			return b.Put(partKey(o.Scope, o.ID, "objective"), raw, store.Any) // the record is absent

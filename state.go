@@ -188,13 +188,6 @@ func (r *record) aim() *aim { return &r.Aims[len(r.Aims)-1] }
 
 func (r *record) adviceID(a *aim) string { return r.ID + "/" + strconv.Itoa(a.Advised) }
 
-func (r *record) goals() (above []string) {
-	for _, a := range r.Aims[:len(r.Aims)-1] {
-		above = append(above, a.Text)
-	}
-	return above
-}
-
 // lessons are the failures that say something about the work.
 func (a *aim) lessons() []reason.Failure {
 	return slices.DeleteFunc(slices.Clone(a.Failed), func(f reason.Failure) bool {
