@@ -138,14 +138,14 @@ func eraseDue(scope memory.Scope) string { return dueKey(time.Unix(0, 0), scope,
 
 // eraseKey bars a scope and those below it.
 func eraseKey(scope memory.Scope) string {
-	return erasePlace + strings.Trim(strings.TrimPrefix(scope.Below(), "s/"), "/")
+	return erasePlace + cmp.Or(string(scope), "_")
 }
 
 // barred stages the condition that nobody erases a scope or one above it, or returns an error. It is in the
 // first commit of a run alone: what has begun before the bar is found and dropped by the erasure.
 func barred(ctx context.Context, b *store.Batch, scope memory.Scope) error {
 	key := strings.TrimSuffix(erasePlace, "/")
-	for segment := range strings.SplitSeq(strings.TrimPrefix(eraseKey(scope), erasePlace), "/") {
+	for segment := range strings.SplitSeq(cmp.Or(string(scope), "_"), "/") {
 		key += "/" + segment
 		if _, err := b.Get(ctx, key); err == nil {
 			return fmt.Errorf("%w: its scope %q is being erased", ErrObjective, scope)
