@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 )
 
@@ -161,7 +162,9 @@ func (l *LLM) request(p *prompt, rules string, s json.RawMessage) (*Request, err
 	if l.Instructions != "" {
 		system += "\n\nOf the host:\n" + l.Instructions
 	}
-	system += p.workers()
+	if p.cards != "" { // the same in every prompt with the same workers, so that a provider's cache holds
+		system += "\n\nThe workers:\n" + fence.Block("workers", fence.Mark(p.cards), "data", p.cards)
+	}
 	text, err := p.render(cmp.Or(l.Tokens, 32_000) - countTokens(system) - countTokens(string(s)))
 	if err != nil {
 		return nil, err

@@ -167,15 +167,6 @@ func suggestion(s Suggestion) string {
 	return b.String()
 }
 
-// workers is the part of the system prompt that says who there is. It is the same in every prompt with the
-// same workers, so that a provider's cache holds.
-func (p *prompt) workers() string {
-	if p.cards == "" {
-		return ""
-	}
-	return "\n\nThe workers:\n" + fence.Block("workers", fence.Mark(p.cards), "data", p.cards)
-}
-
 // render returns the prompt within a budget of tokens. What is never left out is taken off first; then items
 // come in until one does not fit, and none behind it: a short one that is worth less must not take its place.
 func (p *prompt) render(tokens int) (string, error) {

@@ -123,7 +123,13 @@ func (d *dispatch) run(j Job) {
 	said, err := j, errDrained
 	var followups []Draft
 	if d.ctx.Err() == nil {
-		with := act.WithJournal(ctx, d.journal(ctx, &j), d.o.Sanitizer)
+		held := func(*store.Batch) error { // a holder that has lost the job writes to its journal no more
+			if errors.Is(context.Cause(ctx), ErrLost) {
+				return ErrLost
+			}
+			return nil
+		}
+		with := act.WithJournal(ctx, act.NewJournal(d.g, j.steps, d.o.Now, held, nil), d.o.Sanitizer)
 		handle := func(ctx context.Context) ([]Draft, error) { return d.handler(ctx, &said) }
 		followups, err = call.Do(with, 0, handle)
 	}
@@ -174,14 +180,4 @@ func (d *dispatch) renew(ctx context.Context, j Job, lost context.CancelCauseFun
 			lost(ErrLost)
 		}
 	}
-}
-
-// journal returns that of a job's round. A holder that has lost the job writes to it no more.
-func (d *dispatch) journal(ctx context.Context, j *Job) *act.Journal {
-	return act.NewJournal(d.g, j.steps, d.o.Now, func(*store.Batch) error {
-		if errors.Is(context.Cause(ctx), ErrLost) {
-			return ErrLost
-		}
-		return nil
-	}, nil)
 }

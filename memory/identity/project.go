@@ -25,9 +25,14 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 	}
 	words := x.wordsOf(task)
 	for _, f := range known {
-		f.Relevance = 0.5
-		if len(words) > 0 {
-			f.Relevance = x.relevance(f.Content, words)
+		common := 0.0
+		for _, t := range x.words.Append(nil, f.Content) {
+			if words[t.Text] {
+				common++
+			}
+		}
+		if f.Relevance = 0.5; len(words) > 0 {
+			f.Relevance = min(1, common/3)
 		}
 		if f.ArchivedAt.IsZero() && f.worth(cmp.Or(least, faded), len(words) > 0) {
 			facts = append(facts, f)
@@ -44,16 +49,6 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 	facts = facts[:min(len(facts), max(0, cmp.Or(most, 10)))]
 	slices.SortStableFunc(facts, byValue)
 	return facts, len(known) - len(facts), nil
-}
-
-func (x *Identity) relevance(content string, task map[string]bool) float64 {
-	n := 0.0
-	for _, t := range x.words.Append(nil, content) {
-		if task[t.Text] {
-			n++
-		}
-	}
-	return min(1, n/3)
 }
 
 // worth reports whether a fact belongs into a projection.
