@@ -34,7 +34,7 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 		if f.Relevance = 0.5; len(words) > 0 {
 			f.Relevance = min(1, common/3)
 		}
-		if f.ArchivedAt.IsZero() && f.worth(cmp.Or(least, faded), len(words) > 0) {
+		if f.ArchivedAt.IsZero() && f.worth(cmp.Or(least, faded)) {
 			facts = append(facts, f)
 		}
 	}
@@ -51,15 +51,13 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 	return facts, len(known) - len(facts), nil
 }
 
-// worth reports whether a fact belongs into a projection.
-func (f *Fact) worth(least float64, task bool) bool {
+// worth reports whether a fact belongs into a projection. Without a task each has some relevance.
+func (f *Fact) worth(least float64) bool {
 	switch {
 	case f.Maturity == Proven:
 		return true
 	case f.Confidence < least:
 		return false
-	case !task:
-		return true
 	case f.Maturity == Candidate:
 		return f.Relevance > 0
 	}
