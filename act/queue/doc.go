@@ -22,7 +22,7 @@
 //
 // The lowest number of a priority comes first, 1 to 10, then what has been ready for longest, but for some
 // where processes claim at one time. A job that was given a time gains 2, up to 1, once it is late by over a
-// minute. Nothing else ages: a steady flow holds the lower ones.
+// minute. Nothing else ages, and scopes take no turns: a steady flow, or a thousand earlier jobs, goes first.
 //
 // # Leases
 //

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // of a Cron: without its zone, as in an empty container, a job would not come again
 
 	"github.com/netresearch/go-cron"
 
@@ -215,9 +216,8 @@ func (r *record) claimed() Job {
 func (r *record) end(state State, now time.Time) {
 	r.State = state
 	if at, err := nextCron(r.Cron, now); err == nil { // it has a schedule
-		r.State, r.Due, r.At = Pending, at, at
+		r.State, r.Due, r.At, r.Round = Pending, at, at, r.Round+1
 		r.Attempts, r.Usage = 0, nil
-		r.Round++
 	}
 }
 
@@ -226,8 +226,6 @@ func (r *record) giveBack(state State, until time.Time) {
 	r.State, r.At = state, time.Unix(min(max(0, until.Unix()), 1<<33), int64(until.Nanosecond())).UTC()
 	r.Attempts--
 }
-
-func (r *record) old(before time.Time) bool { return r.State.ended() && r.Ended.Before(before) }
 
 // steps returns what the keys of a job's steps in its round begin with. They come right after its own key.
 func (r *record) steps() string { return r.key + "/" + strconv.Itoa(r.Round) + "/" }

@@ -527,9 +527,11 @@ func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err err
 					is = id < stampOf(before)
 				case !isStep(id):
 					job, err = decode(e, nil)
-					is = job.old(before)
+					if is = job.State.ended() && job.Ended.Before(before); is {
+						job = nil
+					}
 				default:
-					is = job == nil || job.old(before) || !strings.HasPrefix(e.Key, job.steps())
+					is = job == nil || !strings.HasPrefix(e.Key, job.steps())
 				}
 				if err != nil {
 					return 0, err

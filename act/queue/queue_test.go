@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -313,6 +314,14 @@ func TestCron(t *testing.T) {
 		require.NoError(t, err, tt.expr)
 		require.Equal(t, tt.want, j.At.Format(time.RFC3339), tt.expr)
 	}
+}
+
+// A machine may have no zones, as an empty container: the next time of a job that is kept with one would not
+// be known there, and the job would end. So the program has them.
+func TestZonesAreInTheProgram(t *testing.T) {
+	deps, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	require.Contains(t, strings.Fields(string(deps)), "time/tzdata")
 }
 
 // A time that a handler names may be any; a job that it gives back for now lets others have their turn.
