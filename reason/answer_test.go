@@ -187,6 +187,26 @@ func TestThoughtsInStreams(t *testing.T) {
 	}
 }
 
+// A model that streams bytes cuts within a letter; what is told has whole ones.
+func TestStreamCutWithinALetter(t *testing.T) {
+	const said = "aé€😀 한국\u2028👨‍👩‍👧 key=é end€"
+	for size := 1; size < 6; size++ {
+		m := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+			for rest := said; rest != ""; rest = rest[min(size, len(rest)):] {
+				r.OnText(rest[:min(size, len(rest))])
+			}
+			return &reason.Response{Text: said, Stop: reason.StopEnd}, nil
+		})
+		told := ""
+		_, err := reason.Generate(t.Context(), m, &reason.Request{OnText: func(p string) {
+			require.True(t, utf8.ValidString(p), "%q by %d", p, size)
+			told += p
+		}})
+		require.NoError(t, err)
+		require.Equal(t, said, told)
+	}
+}
+
 func FuzzThoughts(f *testing.F) {
 	f.Add("<a>x</a>[B]y[/B]◁c▷◁/c▷ z", 3)
 	f.Add("<a><b></a>{\"a\":1}", 1)

@@ -200,9 +200,9 @@ func shaped(t Tool) Tool {
 }
 
 // begins matches the end of a text that may be the beginning of a secret: a word, and up to four before it that
-// name it, by a sign, as "key = x", or as "the password is x". gap matches what ends a word.
+// name it, by a sign, as "key = x", or as "the password is x"; or of a letter. gap matches what ends a word.
 var begins, gap = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
-	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*$`), regexp.MustCompile(`[^!-~]`)
+	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*\x{FFFD}{0,3}$`), regexp.MustCompile(`[^!-~]`)
 
 func (r *Response) unthink(structured bool) error {
 	var t thoughts
