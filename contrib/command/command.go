@@ -52,6 +52,7 @@ type command struct {
 const (
 	maxPrinted = 256 << 10 // bytes of an executor's output
 	maxTail    = 4 << 10   // bytes of the end of what it printed
+	partial    = "\uFFFD"  // what a part of a letter is read as
 )
 
 // String is what a person would type, and the name of the gate.
@@ -141,8 +142,9 @@ func Run(ctx context.Context, dir string, env []string, stdin []byte, argv ...st
 	if err := start(ctx, dir, env, argv, stdin, out, errs); err != nil {
 		return nil, fmt.Errorf("%s: %w", argv[0], withTail(err, slices.Concat(errs.tail, []byte("\n"), out.tail)))
 	}
-	if left := out.size - len(out.head); left > 0 {
-		out.head = fmt.Appendf(out.head, "\n[%d bytes more are left out]", left)
+	if out.size > len(out.head) {
+		whole := bytes.TrimRight(out.head, partial)
+		out.head = fmt.Appendf(whole, "\n[%d bytes more are left out]", out.size-len(whole))
 	}
 	return out.head, nil
 }
@@ -198,7 +200,9 @@ func (s *stream) Write(b []byte) (int, error) {
 	s.size += len(b)
 	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
 	s.tail = append(s.tail, b...)
-	s.tail = s.tail[max(0, len(s.tail)-maxTail):]
+	if n := len(s.tail) - maxTail; n > 0 {
+		s.tail = bytes.TrimLeft(s.tail[n:], partial)
+	}
 	s.rest = append(s.rest, b...)
 	n := bytes.LastIndexByte(s.rest, '\n') + 1
 	key := bytes.LastIndex(s.rest[:n], []byte("-----BEGIN "))
@@ -206,7 +210,7 @@ func (s *stream) Write(b []byte) (int, error) {
 		n = bytes.LastIndexByte(s.rest[:key], '\n') + 1
 	}
 	if len(s.rest)-n > 64<<10 {
-		n = len(s.rest)
+		n = max(len(s.rest)-3, len(bytes.TrimRight(s.rest, partial)))
 	}
 	s.note(n)
 	return len(b), nil

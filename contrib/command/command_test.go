@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -140,15 +141,17 @@ func TestCommandCleansPieces(t *testing.T) {
 	var lines []string
 	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil,
 		func(e act.Event) { lines = append(lines, e.Text) })
+	long, text := filepath.Join(t.TempDir(), "long"), strings.Repeat("한", 50_000)
+	require.NoError(t, os.WriteFile(long, []byte(text), 0o600))
 	begin, end := "-----BEGIN RSA PRIVATE"+" KEY-----", "-----END RSA PRIVATE"+" KEY-----"
 	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin +
 		`\nMIIEpAIBAAKC\n'; p 'AQEA7bq2Xh3kYw1s9vTt\n` +
-		end + `\n'; p 'so'; head -c 70000 /dev/zero | tr '\0' x`
+		end + `\n'; p 'so'; cat ` + long
 	r := runner(t, nil, act.Worker{Name: "w", Executor: shell(script)})
 	a := r.Run(act.WithJournal(t.Context(), j, nil), order(r, `{}`))
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	require.Equal(t, []string{"password=[redacted:secret]", "last: [redacted:private-key]"}, lines[:2])
-	require.Equal(t, "so"+strings.Repeat("x", 70000), strings.Join(lines[2:], ""))
+	require.Equal(t, "so"+text, strings.Join(lines[2:], ""), "no piece ends within a letter")
 }
 
 // A program that was killed says nothing: a gate could not tell, and an irreversible worker may have done it.
@@ -241,6 +244,20 @@ func TestRun(t *testing.T) {
 	out, err = run(`head -c 300000 /dev/zero`)
 	require.NoError(t, err)
 	require.Len(t, out, 256<<10+len("\n[37856 bytes more are left out]"))
+
+	for before := range 3 { // wherever it is cut, it is not within a letter
+		file := filepath.Join(t.TempDir(), "long")
+		text := strings.Repeat("a", before) + strings.Repeat("€", 100_000)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		out, err = run("cat " + file)
+		require.NoError(t, err)
+		whole, left, _ := strings.Cut(out, "\n")
+		require.True(t, strings.HasPrefix(text, whole) && utf8.ValidString(whole))
+		require.Equal(t, fmt.Sprintf("[%d bytes more are left out]", len(text)-len(whole)), left)
+		_, err = run("cat " + file + " >&2; exit 3")
+		require.ErrorContains(t, err, "€€")
+		require.NotContains(t, err.Error(), "\uFFFD")
+	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second/5)
 	defer cancel()
