@@ -134,6 +134,14 @@ func TestCommit(t *testing.T) {
 	t.Setenv("GIT_DIR", t.TempDir()) // as in a hook of another repository
 	require.NoError(t, n.Commit(t.Context(), time.Now().Add(time.Hour)))
 	require.NoError(t, os.Unsetenv("GIT_DIR"))
+	write(t, filepath.Join(dir, "MEMORY.md"), "three", 0)
+	git("config", "commit.gpgSign", "true") // where a signer or a hook asks somebody, the commit would wait
+	git("config", "gpg.program", "/bin/false")
+	write(t, filepath.Join(dir, ".git", "hooks", "pre-commit"), "#!/bin/sh\nexit 1\n", 0)
+	require.NoError(t, os.Chmod(filepath.Join(dir, ".git", "hooks", "pre-commit"), 0o700))
+	require.NoError(t, n.Commit(t.Context(), time.Now().Add(time.Hour)))
+	require.Equal(t, "3", git("rev-list", "--count", "HEAD"))
+	git("reset", "--hard", "-q", "HEAD~1")
 	require.Equal(t, "2", git("rev-list", "--count", "HEAD"))
 	require.Equal(t, "?? other", git("status", "--porcelain"))
 }
