@@ -86,7 +86,8 @@ func (s *Screen) Still() {
 	}
 }
 
-const wipe = "\r\x1b[K"
+// One line is written over: where the terminal is narrower by now, or has wider letters, it cuts the line itself.
+const wipe, noWrap, doWrap = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
 
 func (s *Screen) wipe() {
 	if s.drawn {
@@ -97,7 +98,7 @@ func (s *Screen) wipe() {
 
 func (s *Screen) draw() {
 	if s.status != nil {
-		fmt.Fprint(s.Err, wipe+s.Paint("2", Cut(s.status(s.Width-1), s.Width-1)))
+		fmt.Fprint(s.Err, wipe+noWrap+s.Paint("2", Cut(s.status(s.Width-1), s.Width-1))+doWrap)
 		s.drawn = true
 	}
 }
