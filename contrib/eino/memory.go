@@ -132,7 +132,7 @@ func (m *Memory) caseOf(ctx context.Context, input []*schema.Message) (c learn.C
 		c = m.opts.Case(ctx, input)
 	}
 	for _, msg := range input {
-		if msg.Role == schema.User {
+		if msg != nil && msg.Role == schema.User {
 			if c.Text != "" {
 				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: c.Text})
 			}

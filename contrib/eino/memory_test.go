@@ -155,6 +155,17 @@ func TestPlanIsOfTheTurn(t *testing.T) {
 	require.NotEmpty(t, k.Suggestions[0].Delivered)
 }
 
+// An agent that returns no message has answered nothing, and a program that has one in its input goes on.
+func TestNoMessage(t *testing.T) {
+	mem, err := arceino.OpenMemory(t.Context(), t.TempDir(), nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, mem.Close()) }()
+	silent := generates(func(context.Context, []*schema.Message) *schema.Message { return nil })
+	answer, err := mem.Generate(t.Context(), silent, append([]*schema.Message{nil}, question...))
+	require.NoError(t, err)
+	require.Nil(t, answer)
+}
+
 type generates func(ctx context.Context, in []*schema.Message) *schema.Message
 
 func (f generates) Generate(

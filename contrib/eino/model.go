@@ -42,17 +42,21 @@ func (m *chatModel) Generate(ctx context.Context, r *reason.Request) (*reason.Re
 		return nil, err
 	}
 	size := 0
-	return response(schema.ConcatMessageStream(schema.StreamReaderWithConvert(s, // which close it
+	msg, err := schema.ConcatMessageStream(schema.StreamReaderWithConvert(s, // which close it
 		func(piece *schema.Message) (*schema.Message, error) {
-			t := text(piece)
-			if size += len(t); size > 8<<20 { // more than that is no answer, and may never end
+			if err := ctx.Err(); err != nil || piece == nil {
+				return nil, cmp.Or(err, schema.ErrNoValue)
+			}
+			size += 32 + len(piece.String()) // with its thoughts and calls, and what it takes when it is empty
+			if size > 8<<20 {                // more than that is no answer, and may never end
 				return nil, malformed(errors.New("a stream of more than 8 MiB"))
 			}
-			if t != "" {
+			if t := text(piece); t != "" {
 				r.OnText(t)
 			}
 			return piece, nil
-		})))
+		}))
+	return response(msg, cmp.Or(ctx.Err(), err)) // one that closes when ctx ends is not whole
 }
 
 func malformed(err error) error { return &reason.Error{Class: reason.Invalid, Err: err} }
@@ -158,8 +162,8 @@ func response(m *schema.Message, err error) (*reason.Response, error) {
 // Tool returns an eino tool as one of [tools.New]. Set its Irreversible, Mode and AskAbove.
 func Tool(ctx context.Context, t tool.InvokableTool) (tools.Tool, error) {
 	info, err := t.Info(ctx)
-	if err != nil {
-		return tools.Tool{}, err
+	if err != nil || info == nil {
+		return tools.Tool{}, cmp.Or(err, errors.New("eino: a tool without an info"))
 	}
 	out := tools.Tool{Worker: act.Worker{Name: info.Name, Description: info.Desc}}
 	input, err := info.ToJSONSchema()

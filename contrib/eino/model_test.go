@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/components/tool"
 	"github.com/cloudwego/eino/components/tool/utils"
 	"github.com/cloudwego/eino/schema"
 	"github.com/stretchr/testify/require"
@@ -208,27 +209,35 @@ func TestTool(t *testing.T) {
 		return `paid <"">`, nil
 	})
 	require.NoError(t, err)
-	tool, err := arceino.Tool(t.Context(), its)
+	pay, err := arceino.Tool(t.Context(), its)
 	require.NoError(t, err)
-	require.Equal(t, "pay", tool.Name)
-	require.Contains(t, string(tool.Input), `"in euros"`)
-	out, err := tool.Call(t.Context(), json.RawMessage(`{"amount":5}`))
+	require.Equal(t, "pay", pay.Name)
+	require.Contains(t, string(pay.Input), `"in euros"`)
+	out, err := pay.Call(t.Context(), json.RawMessage(`{"amount":5}`))
 	require.NoError(t, err)
 	require.JSONEq(t, `"paid <\"\">"`, string(out))
-	_, err = tool.Call(t.Context(), json.RawMessage(`{"amount":-5}`))
+	_, err = pay.Call(t.Context(), json.RawMessage(`{"amount":-5}`))
 	require.ErrorContains(t, err, "no")
+	_, err = arceino.Tool(t.Context(), noInfo{its})
+	require.ErrorContains(t, err, "info")
 }
 
-// endless is a chat model whose stream never ends.
-type endless struct{ chat }
+type noInfo struct{ tool.InvokableTool }
 
-func (endless) Stream(
+func (noInfo) Info(context.Context) (*schema.ToolInfo, error) { return nil, nil }
+
+// endless is a chat model whose stream never ends.
+type endless struct {
+	chat
+	piece *schema.Message
+}
+
+func (e endless) Stream(
 	context.Context, []*schema.Message, ...model.Option,
 ) (*schema.StreamReader[*schema.Message], error) {
 	r, w := schema.Pipe[*schema.Message](0)
-	piece := schema.AssistantMessage(strings.Repeat("x", 1<<20), nil)
 	go func() {
-		for !w.Send(piece, nil) { // until the reader closes
+		for !w.Send(e.piece, nil) { // until the reader closes
 		}
 	}()
 	return r, nil
@@ -236,6 +245,17 @@ func (endless) Stream(
 
 func TestEndlessStream(t *testing.T) {
 	r := &reason.Request{OnText: func(string) {}}
-	_, err := arceino.Model(endless{}).Generate(t.Context(), r)
-	require.ErrorContains(t, err, "more than 8 MiB")
+	long := strings.Repeat("x", 1<<20)
+	arguments := []schema.ToolCall{{Index: new(0), Function: schema.FunctionCall{Arguments: long}}}
+	for _, piece := range []*schema.Message{
+		schema.AssistantMessage(long, nil), {Role: schema.Assistant, ReasoningContent: long},
+		schema.AssistantMessage("", arguments), schema.AssistantMessage("", nil),
+	} {
+		_, err := arceino.Model(endless{piece: piece}).Generate(t.Context(), r)
+		require.ErrorContains(t, err, "more than 8 MiB")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := arceino.Model(endless{}).Generate(ctx, r)
+	require.ErrorIs(t, err, context.Canceled, "pieces that are none do not hold it")
 }
