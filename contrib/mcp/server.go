@@ -420,13 +420,12 @@ func (s *server) recall(ctx context.Context, _ caller, m memory.Space, in recall
 	hits, err := m.Recall(ctx, memory.Query{
 		Text: in.Query, K: min(in.Limit, 50), Floor: in.Floor, Situation: in.Situation, Kinds: in.Kinds,
 	})
-	out := recallOut{Memories: []recalled{}, text: "Nothing is known about that."}
+	out := recallOut{[]recalled{}, cmp.Or(memory.Render(hits), "Nothing is known about that.")}
 	for _, h := range hits {
 		out.Memories = append(out.Memories, recalled{
 			ID: string(h.ID), Kind: string(h.Kind), Trigger: h.Trigger, Content: h.Content, Trusted: h.Trusted,
 			At: h.At, Relevance: h.Relevance, Effectiveness: h.Effectiveness,
 		})
-		out.text = memory.Render(hits)
 	}
 	return out, err
 }

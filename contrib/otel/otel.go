@@ -63,10 +63,8 @@ func classOf(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "deadline"
 	}
-	if e, ok := errors.AsType[*reason.Error](err); ok {
-		return cmp.Or(string(e.Class), "_OTHER")
-	}
-	return "_OTHER"
+	e, _ := errors.AsType[*reason.Error](err)
+	return cmp.Or(string(cmp.Or(e, new(reason.Error)).Class), "_OTHER")
 }
 
 // Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with

@@ -70,13 +70,10 @@ func Parse(data []byte) (out []queue.Draft, err error) {
 		return nil, fmt.Errorf("taskfile: no list of jobs: %w", err)
 	}
 	for _, t := range texts {
-		d, err := t.draft()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, d)
+		d, wrong := t.draft()
+		out, err = append(out, d), cmp.Or(err, wrong)
 	}
-	return out, nil
+	return out, err
 }
 
 // Template reads a job from a Markdown file: what its front matter does not say is the name of the file as
