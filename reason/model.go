@@ -142,6 +142,8 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	own := *r
 	own.Tools = each(r.Tools, shaped)
+	// Whoever is told cleans each piece for itself, so that a secret has to be in one piece with what names it:
+	// what may be the beginning of one is held back until it goes on as something else, 4 KiB of it at most.
 	told, held := new(thoughts), ""
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
