@@ -15,7 +15,7 @@ import (
 // meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 	for again := true; again; {
-		r, was, err := s.read(ctx, s.reader(), id)
+		r, err := s.read(ctx, s.reader(), id)
 		if err != nil {
 			return fmt.Errorf("memory: %w", err)
 		}
@@ -28,17 +28,17 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 			return fmt.Errorf("memory: %q: %w", id, err)
 		}
 		err = s.update(ctx, func(b *store.Batch) error {
-			now, rev, err := s.read(ctx, b, id)
-			if again = err == nil && rev != was; err != nil || again { // what others have staged just now has rev 0
-				return err
-			}
-			was := now.text()
-			now.setDraft(&out.Draft, now.own())
-			now.Archived = out.Archived
-			if now.text() != was {
-				err = s.drop(b, s.vectorKey(now.id), store.Any)
-			}
-			return cmp.Or(err, s.put(b, now, rev))
+			return s.edit(ctx, b, id, func(now *record) error {
+				if again = now.rev != r.rev; again { // of what others have staged just now it is 0
+					return nil
+				}
+				was := now.text()
+				now.setDraft(&out.Draft, now.own())
+				if now.Archived = out.Archived; now.text() == was {
+					return nil
+				}
+				return s.drop(b, s.vectorKey(now.id), store.Any)
+			})
 		})
 		if err != nil {
 			return err
@@ -49,35 +49,26 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 
 // Trust vouches for a memory, which leaves quarantine.
 func (s Space) Trust(ctx context.Context, id ID) error {
-	return s.change(ctx, id, func(r *record) (bool, error) {
-		changed := !r.Trusted
-		r.Trusted = true
-		return changed, nil
-	})
+	return s.change(ctx, id, func(r *record) error { r.Trusted = true; return nil })
 }
 
 // Archive puts a memory where only queries find it that nothing else answers, or brings it back.
 func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
-	return s.change(ctx, id, func(r *record) (bool, error) {
-		changed := r.Archived != archived
-		r.Archived = archived
-		return changed, nil
-	})
+	return s.change(ctx, id, func(r *record) error { r.Archived = archived; return nil })
 }
 
 // Supersede says that by holds in the place of old, from its At on; an Update of by can take that back. A
 // quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a
 // circle all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	r, _, err := s.read(ctx, s.reader(), old) // another process may have written it just now
+	r, err := s.read(ctx, s.reader(), old) // another process may have written it just now
 	if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
 		return fmt.Errorf("memory: %w", err)
 	}
-	return s.change(ctx, by, func(o *record) (bool, error) {
-		m, n := o.own(), len(o.more().Supersedes)
+	return s.change(ctx, by, func(o *record) error {
+		m := o.own()
 		m.Supersedes = union(m.Supersedes, []ID{r.id})
-		full := !slices.Contains(m.Supersedes, r.id)
-		return len(m.Supersedes) > n, refuse(full, "a memory supersedes at most 64")
+		return refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
 	})
 }
 
@@ -93,14 +84,14 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 		return err
 	}
 	return s.update(ctx, func(b *store.Batch) error {
-		return s.edit(ctx, b, ids[0], func(r *record) (bool, error) {
+		return s.edit(ctx, b, ids[0], func(r *record) error {
 			for _, id := range ids[1:] {
 				if slices.Contains(r.ids(), id) {
 					continue // it was merged before
 				}
-				o, rev, err := s.read(ctx, b, id)
+				o, err := s.read(ctx, b, id)
 				if err != nil {
-					return false, err
+					return err
 				}
 				r.strengthen(o)
 				m := r.own()
@@ -111,11 +102,11 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 				})
 				r.Trusted = r.Trusted && o.Trusted
 				err = store.Limit("memories that are merged in one", len(m.Former), maxFormer)
-				if err = cmp.Or(err, s.stageForget(b, o.id, rev)); err != nil {
-					return false, err
+				if err = cmp.Or(err, s.stageForget(b, o)); err != nil {
+					return err
 				}
 			}
-			return true, nil
+			return nil
 		})
 	})
 }
@@ -124,17 +115,17 @@ func (s Space) Merge(ctx context.Context, ids ...ID) error {
 // files until it is compacted. An unknown id is [store.ErrNotFound].
 func (s Space) Forget(ctx context.Context, id ID) error {
 	return s.update(ctx, func(b *store.Batch) error {
-		r, rev, err := s.read(ctx, b, id)
+		r, err := s.read(ctx, b, id)
 		if err != nil {
 			return err
 		}
-		return s.stageForget(b, r.id, rev)
+		return s.stageForget(b, r)
 	})
 }
 
-// stageForget deletes a record that was read at a revision, and its vector.
-func (s Space) stageForget(b *store.Batch, id ID, rev store.Revision) error {
-	return cmp.Or(s.drop(b, s.key(id), store.At(rev)), s.drop(b, s.vectorKey(id), store.Any))
+// stageForget deletes a record, on the revision that it was read at, and its vector.
+func (s Space) stageForget(b *store.Batch, r *record) error {
+	return cmp.Or(s.drop(b, s.key(r.id), store.At(r.rev)), s.drop(b, s.vectorKey(r.id), store.Any))
 }
 
 // drop stages that a key is deleted, from memory as well.
@@ -161,23 +152,23 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	for before := -1; before < n; { // what was drawn from what went, goes in a further turn
 		before = n
 		for _, r := range s.table().snapshot() {
-			if !slices.ContainsFunc(append([]Source{r.source()}, r.more().Sources...), revoked) {
+			if !slices.ContainsFunc(r.sources(), revoked) {
 				continue
 			}
 			removed := false
 			err := s.update(ctx, func(b *store.Batch) error {
-				r, rev, err := s.read(ctx, b, r.id)
+				r, err := s.read(ctx, b, r.id)
 				if err != nil {
 					return err
 				}
-				left := slices.DeleteFunc(append([]Source{r.source()}, r.more().Sources...), revoked)
+				left := slices.DeleteFunc(r.sources(), revoked)
 				if removed = len(left) == 0; removed {
-					return s.stageForget(b, r.id, rev)
+					return s.stageForget(b, r)
 				}
 				m := r.own()
 				r.setSource(left[0], m)
 				m.Sources = left[1:]
-				return s.put(b, r, rev)
+				return s.put(b, r, nil)
 			})
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return n, err

@@ -130,7 +130,7 @@ func (m *embeds) next(b *Bank, n int) (int, error) {
 		err = b.g.Update(m.ctx, func(batch *store.Batch) error {
 			for i, w := range of {
 				s := b.In(w.t.scope)
-				r, _, err := s.read(m.ctx, batch, w.id)
+				r, err := s.read(m.ctx, batch, w.id)
 				if errors.Is(err, store.ErrNotFound) || err == nil && r.text() != texts[i] {
 					continue
 				}

@@ -54,12 +54,12 @@ func (s Space) Feedback(ctx context.Context, f Feedback) error {
 			return err
 		}
 		for _, id := range slices.Sorted(maps.Keys(all)) {
-			err := s.edit(ctx, b, id, func(r *record) (bool, error) {
+			err := s.edit(ctx, b, id, func(r *record) error {
 				m, is := r.own(), n.Effects[id]
 				m.count(old.Effects[id], old.Situation, -1, old.At)
 				m.count(is, n.Situation, 1, n.At)
 				r.Archived = r.Archived && is != helped
-				return true, nil
+				return nil
 			})
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err

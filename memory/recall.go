@@ -453,7 +453,7 @@ func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
 		return t.export(r), nil
 	}
 	// Another process may have written it just now. It is no Update: Get is called within others' Updates, too.
-	r, _, err := s.read(ctx, s.b.g.Store(), id)
+	r, err := s.read(ctx, s.b.g.Store(), id)
 	if err != nil {
 		return out, fmt.Errorf("memory: %w", err)
 	}

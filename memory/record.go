@@ -109,6 +109,9 @@ func (r *record) source() Source {
 	return Source{Origin: origins[r.Origin], Ref: m.Ref, Run: m.Run, Parents: m.Parents}
 }
 
+// sources are all that have said it.
+func (r *record) sources() []Source { return append([]Source{r.source()}, r.more().Sources...) }
+
 func (r *record) setSource(s Source, m *more) {
 	r.Origin = uint8(max(0, slices.Index(origins, s.Origin)))
 	m.Ref, m.Run, m.Parents = s.Ref, s.Run, slices.Clone(s.Parents)

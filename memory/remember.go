@@ -9,11 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/store"
 )
@@ -21,6 +23,7 @@ import (
 // prepared is a Draft that was checked and cleaned, as it will be stored but for its id and trust.
 type prepared struct {
 	record
+	terms  *index.Terms // of its doc, made before others have to wait for it
 	vector []float32
 }
 
@@ -53,39 +56,22 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 			return nil, fmt.Errorf("memory: draft %d: %w", i, err)
 		}
 	}
-	out, is := make([]Record, 0, len(ds)), make([]*record, min(len(ds), maxDrafts))
+	out := make([]Record, 0, len(ds))
 	for len(ps) > 0 {
-		n := together(ps)
-		for i, p := range ps[:n] {
-			is[i] = &p.record
-		}
-		terms := analyze(s.b.an, is[:n]...)
+		is := make([]*record, together(ps))
 		err := s.update(ctx, func(b *store.Batch) (err error) {
-			var added []*record
-			b.After(func(rev store.Revision) {
-				for _, r := range added {
-					r.rev = rev
-				}
-				if len(added) < n { // others were there
-					terms = analyze(s.b.an, added...)
-				}
-				s.b.take(s.scope, terms, added...)
-			})
-			for i := 0; i < n && err == nil; i++ {
-				var isNew bool
-				if is[i], isNew, err = s.stage(ctx, b, ps[i]); isNew {
-					added = append(added, is[i])
-				}
+			for i := 0; i < len(is) && err == nil; i++ {
+				is[i], err = s.stage(ctx, b, ps[i])
 			}
 			return err
 		})
 		if err != nil {
 			return out, err
 		}
-		for _, r := range is[:n] {
+		for _, r := range is {
 			out = append(out, r.export(s.scope))
 		}
-		ps = ps[n:]
+		ps = ps[len(is):]
 	}
 	return out, nil
 }
@@ -121,6 +107,7 @@ func (s Space) prepare(d Draft, now time.Time, n int) (*prepared, error) {
 	p.setDraft(&d, p.More)
 	p.setSource(d.Source, p.More)
 	p.Trusted = d.Source.Origin == Host // of a Derived one stage knows
+	p.terms = analyze(s.b.an, &p.record)
 	return p, nil
 }
 
@@ -201,40 +188,38 @@ type marker struct {
 
 const markersLast = 90 * 24 * time.Hour
 
-// stage writes a record into a batch, or strengthens an equal one. It returns that, and whether it is new. A
-// Key that was here in the last 90 days stands for what its draft became then, and nothing is written.
-func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, isNew bool, err error) {
-	n := p.record // a copy, as this may run again
+// stage writes a record into a batch, or strengthens an equal one, and returns that. A Key that was here in the
+// last 90 days stands for what its draft became then, and nothing is written.
+func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, err error) {
+	n := *p // a copy, as this may run again
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if n.more().Key == "" {
-		return s.place(ctx, b, &n, p.vector)
+		return s.place(ctx, b, &n)
 	}
 	key := s.scope.Key(draftKind, hashed(n.more().Key))
 	m, c, err := codec.Load[marker](ctx, b, key)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if m.ID != "" {
-		known, _, err := s.read(ctx, b, m.ID)
+		known, err := s.read(ctx, b, m.ID)
 		if !errors.Is(err, store.ErrNotFound) {
-			return known, false, err
+			return known, err
 		}
 	}
-	if is, isNew, err = s.place(ctx, b, &n, p.vector); err == nil {
+	if is, err = s.place(ctx, b, &n); err == nil {
 		err = codec.Put(b, key, marker{At: n.Created, ID: is.id}, c)
 	}
-	return is, isNew, err
+	return is, err
 }
 
 // place writes a record at the first of its ids that is free, or strengthens the equal one that is there. An
 // id is the hash of what a record says and of a number, so equals meet at one key, in every process. The next
 // number is tried where the key has another record: it was changed since, or a later value of its slot has
 // replaced it, and this one says that the former value holds again.
-func (s Space) place(
-	ctx context.Context, b *store.Batch, n *record, vector []float32,
-) (is *record, isNew bool, err error) {
+func (s Space) place(ctx context.Context, b *store.Batch, n *prepared) (*record, error) {
 	name := n.names(s.scope)
 	n.id = name(0)
 	for i := 1; ; i++ {
@@ -243,24 +228,23 @@ func (s Space) place(
 			n.id = next
 			continue
 		}
-		var old *record
-		at, err := store.Revision(0), store.ErrNotFound
+		old, err := (*record)(nil), store.ErrNotFound
 		_, staged := b.Staged(s.key(n.id))
 		if staged || s.table().current(n.id) != nil { // what others have written is a conflict
-			old, at, err = s.read(ctx, b, n.id)
+			old, err = s.read(ctx, b, n.id)
 		}
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			err = s.write(b, n, 0)
-			if err == nil && vector != nil {
-				err = s.putVector(b, n.id, "", n.text(), vector)
+			err = s.put(b, &n.record, n.terms)
+			if err == nil && n.vector != nil {
+				err = s.putVector(b, n.id, "", n.text(), n.vector)
 			}
-			return n, true, err
+			return &n.record, err
 		case err != nil:
-			return nil, false, err
-		case old.equal(n) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
-			old.strengthen(n)
-			return old, false, s.put(b, old, at)
+			return nil, err
+		case old.equal(&n.record) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
+			old.strengthen(&n.record)
+			return old, s.put(b, old, nil)
 		}
 		n.id = next
 	}
@@ -272,7 +256,7 @@ func (s Space) trusted(ctx context.Context, b *store.Batch, src Source) (bool, e
 		return src.Origin == Host, nil
 	}
 	for _, id := range src.Parents {
-		parent, _, err := s.read(ctx, b, id)
+		parent, err := s.read(ctx, b, id)
 		if errors.Is(err, store.ErrNotFound) {
 			return false, nil // nobody can tell
 		}
@@ -300,7 +284,7 @@ func (r *record) strengthen(o *record) {
 	m, from := r.own(), o.more()
 	m.Strengthened += 1 + from.Strengthened
 	m.Said, r.Archived = max(m.Said, o.said()), false
-	for _, src := range append([]Source{o.source()}, from.Sources...) {
+	for _, src := range o.sources() {
 		same := func(k Source) bool { return k.Origin == src.Origin && k.Ref == src.Ref && k.Run == src.Run }
 		if !same(r.source()) && !slices.ContainsFunc(m.Sources, same) && len(m.Sources) < maxSources {
 			m.Sources = append(slices.Clip(m.Sources), src)
@@ -343,55 +327,49 @@ func (s Space) reader() codec.Reader {
 	return s.b.g.Store()
 }
 
-// read returns a record as a batch has it, to change, and its revision; also by the id of one merged into it.
-func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, store.Revision, error) {
+// read returns a record as a batch has it, to change; also by the id of one merged into it.
+func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, error) {
 	if err := cmp.Or(s.scope.Check(), store.CheckID(string(id))); err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if r := s.table().current(id); r != nil {
 		id = r.id
 	}
 	e, err := b.Get(ctx, s.key(id))
 	if err != nil {
-		return nil, 0, fmt.Errorf("%q: %w", id, err)
+		return nil, fmt.Errorf("%q: %w", id, err)
 	}
-	r, err := decode(id, e)
-	return r, e.Rev, err
+	return decode(id, e)
 }
 
-// put stages a record that was read at a revision.
-func (s Space) put(b *store.Batch, r *record, rev store.Revision) error {
-	b.After(func(rev store.Revision) {
-		r.rev = rev
-		s.b.take(s.scope, nil, r)
-	})
-	return s.write(b, r, rev)
-}
-
-// write is put for a record that somebody else takes in.
-func (s Space) write(b *store.Batch, r *record, rev store.Revision) error {
+// put stages a record on the revision that it was read at, with the terms of its doc; nil: not made yet.
+func (s Space) put(b *store.Batch, r *record, terms *index.Terms) error {
 	value, err := r.encode()
-	if err == nil {
-		err = b.Put(s.key(r.id), value, store.At(rev))
-	}
-	return err
-}
-
-// edit stages a change of a record by f, which returns false where there is nothing to change.
-func (s Space) edit(ctx context.Context, b *store.Batch, id ID, f func(*record) (bool, error)) error {
-	r, rev, err := s.read(ctx, b, id)
 	if err != nil {
 		return err
 	}
-	changed, err := f(r)
-	if err != nil || !changed {
+	b.After(func(rev store.Revision) {
+		r.rev = rev
+		s.b.take(s.scope, terms, r)
+	})
+	return b.Put(s.key(r.id), value, store.At(r.rev))
+}
+
+// edit stages a change of a record by f. What f leaves as it was is not written.
+func (s Space) edit(ctx context.Context, b *store.Batch, id ID, f func(*record) error) error {
+	r, err := s.read(ctx, b, id)
+	if err != nil {
 		return err
 	}
-	return s.put(b, r, rev)
+	was := *r
+	if err := f(r); err != nil || reflect.DeepEqual(was, *r) {
+		return err
+	}
+	return s.put(b, r, nil)
 }
 
 // change commits an edit.
-func (s Space) change(ctx context.Context, id ID, f func(*record) (bool, error)) error {
+func (s Space) change(ctx context.Context, id ID, f func(*record) error) error {
 	return s.update(ctx, func(b *store.Batch) error { return s.edit(ctx, b, id, f) })
 }
 

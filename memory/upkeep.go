@@ -28,10 +28,10 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	}
 	for _, r := range slices.DeleteFunc(s.table().snapshot(), stays) {
 		is := false
-		err := s.change(ctx, r.id, func(r *record) (bool, error) {
+		err := s.change(ctx, r.id, func(r *record) error {
 			is = !stays(r)
 			r.Archived = r.Archived || is
-			return is, nil
+			return nil
 		})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return archived, err
@@ -78,10 +78,10 @@ func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err e
 			}
 		}
 		if len(links) > 0 {
-			err = s.change(ctx, r.id, func(r *record) (bool, error) {
-				m, n := r.own(), len(r.more().Links)
+			err = s.change(ctx, r.id, func(r *record) error {
+				m := r.own()
 				m.Links = union(m.Links, links)
-				return len(m.Links) > n, nil
+				return nil
 			})
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
