@@ -333,12 +333,12 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (like memory.ID, is bool) {
 	_, kind, id, _ := store.ParseKey(e.Key)
 	if kind == givenKind {
-		var g given
-		v.err = codec.Unmarshal(e.Value, &g)
+		g, _, err := codec.Load[given](ctx, v.group.Store(), e.Key)
+		v.err = err
 		return "", g.At.Before(since)
 	}
-	var r record
-	v.err = codec.Unmarshal(e.Value, &r)
+	r, _, err := codec.Load[record](ctx, v.group.Store(), e.Key)
+	v.err = err
 	needed := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
 	named := r.Situation != "" && len(r.Refused) > 0
 	is = !r.At.IsZero() && r.At.Before(since) && !named && !slices.ContainsFunc(r.Plans, needed)
