@@ -261,12 +261,12 @@ func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 	if w.failed(err); err != nil {
 		return
 	}
-	r := *was
+	r, read := *was, w.read
 	r.Plans, r.Refused, r.At = copies(r.Plans), copies(r.Refused), w.now()
 	if f(&r); was.empty() && r.empty() {
 		return
 	}
-	w.b.After(func(rev store.Revision) { r.rev = rev; w.read.Add(key, &r) }) // nobody decodes it again
+	w.b.After(func(rev store.Revision) { r.rev = rev; read.Add(key, &r) }) // nobody decodes it again
 	w.failed(codec.Put(w.b, key, r, store.At(was.rev)))
 }
 
