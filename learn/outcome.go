@@ -149,7 +149,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome = o
 	g.Outcome.trim()
-	w := &step{Layer: l, b: b, given: &g, err: err}
+	w := &step{Layer: l, b: b, given: g, err: err}
 	w.failed(extract.Episodes(ctx, b, l.bank, &c, o.Worker, o.Answer, g.At))
 	return w.settle(ctx, key, absent)
 }
@@ -157,7 +157,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 // step learns from an outcome in a commit. What is staged before an error is dropped with it, so that all runs.
 type step struct {
 	*Layer
-	*given
+	given
 	b   *store.Batch
 	err error
 }
@@ -171,7 +171,7 @@ func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learn
 	w.refuse(ctx)
 	w.keepPlan(ctx)
 	w.Case.Turns, w.Case.Candidates = nil, nil // a verdict needs no more of them than what was heard
-	w.failed(codec.Put(w.b, key, *w.given, c))
+	w.failed(codec.Put(w.b, key, w.given, c))
 	return Learned{w.Ready, w.Note}, w.err
 }
 
@@ -204,9 +204,9 @@ func (l *Layer) StageJudge(
 	}
 	g.shape, _ = shapeOf(&g.Case)   // of one that cannot be read Note says so
 	g.strangers = []string{g.Heard} // so that a complaint names nobody whom they named
-	w := &step{Layer: l, b: b, given: &g}
+	w := &step{Layer: l, b: b, given: g}
 	w.measure(ctx, -1)
-	g.Outcome.Verdict, g.Outcome.Complaint, g.Ready, g.Judged = v, why, false, l.now()
+	w.Outcome.Verdict, w.Outcome.Complaint, w.Ready, w.Judged = v, why, false, l.now()
 	return w.settle(ctx, key, unchanged)
 }
 
@@ -215,7 +215,7 @@ func (l *Layer) StageJudge(
 // the plans of its key. The record of the key has the counts, too, that of the very case has its deliveries for
 // longer, and that of the Lessons scope only names the scope: nothing of a case leaves its own.
 func (w *step) keepPlan(ctx context.Context) {
-	g, c, o, s, again := w.given, &w.Case, &w.Outcome, w.shape, !w.Judged.IsZero()
+	g, c, o, s, again := &w.given, &w.Case, &w.Outcome, w.shape, !w.Judged.IsZero()
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && !again {
 		return // it has no plan, or nobody could tell
 	}
@@ -359,7 +359,7 @@ func (r *record) warning(like *warning) *warning {
 // refuse takes in what was refused, and what passed where something had been refused, once what came of the
 // Advice before is taken back.
 func (w *step) refuse(ctx context.Context) {
-	g, c, o, s, of := w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
+	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
 	refused := slices.Clone(o.Failed)
 	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
 		at := reason.Task{Skill: c.Skill, Worker: o.Worker}
