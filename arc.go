@@ -145,9 +145,6 @@ type live struct {
 // Open opens an Agent over the store in a directory, which Badger keeps. Runs that were under way, waiting or
 // due when the store was last open go on by themselves. Close it.
 func Open(ctx context.Context, dir string, h Host, o *Options) (*Agent, error) {
-	if dir == "" {
-		return nil, errors.New("arc: no directory; use New with store.NewMem for an agent that keeps nothing")
-	}
 	st, err := badger.Open(ctx, dir, &badger.Options{Logger: cmp.Or(o, &Options{}).Logger})
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
@@ -174,19 +171,25 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	}
 	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
 	opts := &a.opts
-	if err := cmp.Or(opts.Scope.Check(), opts.Daily.check()); err != nil {
-		return nil, fmt.Errorf("arc: %w", err)
+	_, err := learn.With(nil, nil, nil, &opts.Learn) // what it refuses, each tenant would
+	switch err = cmp.Or(opts.Scope.Check(), opts.Daily.check(), err); {
+	case err != nil:
+	case call.None(st):
+		err = errors.New("no store: store.NewMem() keeps nothing on a disk, and Open makes one in a directory")
+	case !(opts.Worth >= 0 && opts.Worth <= math.MaxFloat64):
+		err = fmt.Errorf("Options.Worth is %v", opts.Worth)
+	case opts.Attempts < 0:
+		err = fmt.Errorf("Options.Attempts is %d", opts.Attempts)
+	case !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck):
+		err = fmt.Errorf("no such Options.OnStuck: %q", opts.OnStuck)
 	}
-	if !(opts.Worth >= 0 && opts.Worth <= math.MaxFloat64) {
-		return nil, fmt.Errorf("arc: Options.Worth is %v", opts.Worth)
+	if err != nil {
+		return nil, fmt.Errorf("arc: %w", err)
 	}
 	opts.Sanitizer = cmp.Or(opts.Sanitizer, redact.New(nil))
 	opts.Now = call.Clock(opts.Now)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
-	if !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck) {
-		return nil, fmt.Errorf("arc: no such Options.OnStuck: %q", opts.OnStuck)
-	}
 	or := func(set, usual time.Duration) time.Duration { return cmp.Or(max(0, set), usual) } // below 0 is none
 	opts.Retention, opts.Patience = or(opts.Retention, 90*24*time.Hour), or(opts.Patience, time.Hour)
 	opts.Timeout = or(opts.Timeout, 10*time.Minute)
@@ -195,7 +198,6 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if err := a.SetWorkers(h.Workers); err != nil {
 		return nil, err
 	}
-	var err error
 	if a.process, err = newProcess(opts.Process, st); err != nil {
 		return nil, err
 	}

@@ -133,6 +133,41 @@ func TestWorth(t *testing.T) {
 	}
 }
 
+// What cannot work is refused when it is opened, with a word on what to do, and not by each run.
+func TestOpenRefuses(t *testing.T) {
+	var none *noStore
+	for want, c := range map[string]struct {
+		st store.Store
+		o  arc.Options
+	}{
+		"no store: store.NewMem()":           {},
+		"no store: store.NewMem() keeps":     {st: none},
+		"learn: a holdout of 1.5 is not in":  {store.NewMem(), arc.Options{Learn: learn.Options{Holdout: 1.5}}},
+		"Options.Attempts is -1":             {store.NewMem(), arc.Options{Attempts: -1}},
+		`no such Options.OnStuck: "give up"`: {store.NewMem(), arc.Options{OnStuck: "give up"}},
+	} {
+		_, err := arc.New(t.Context(), c.st, arc.Host{}, &c.o)
+		require.ErrorContains(t, err, "arc: "+want)
+	}
+	_, err := arc.Open(t.Context(), "", arc.Host{}, nil)
+	require.ErrorContains(t, err, "no directory; store.NewMem()")
+	_, err = rank.Open(t.Context(), store.NewGroup(none), nil, 0, nil)
+	require.ErrorContains(t, err, "no store")
+	_, err = rank.Open(t.Context(), nil, nil, 0, nil)
+	require.ErrorContains(t, err, "no store")
+	a, _ := agent(t, nil, arc.Host{}, nil)
+	for _, call := range []func(arc.View) error{
+		func(v arc.View) error { _, err := v.Report(t.Context(), "7"); return err },
+		func(v arc.View) error { _, err := v.Resume(t.Context(), "7"); return err },
+	} {
+		require.ErrorIs(t, call(a.In("")), store.ErrNotFound)
+		require.ErrorContains(t, call(a.In("")), `no run "7" in the scope "_"`)
+		require.ErrorContains(t, call(a.In("acme/anna")), `no run "7" in the scope "acme/anna"`)
+	}
+}
+
+type noStore struct{ store.Store }
+
 func TestTranscripts(t *testing.T) {
 	for _, c := range []struct {
 		name   string

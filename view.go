@@ -175,10 +175,18 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 		return nil, err
 	}
 	r, _, err := load[record](ctx, t.group.Store(), recordKey(v.scope, id))
+	if missing(err) {
+		err = v.without(id)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return t.report(ctx, r, nil)
+}
+
+// without is the error of a run that is not there.
+func (v View) without(id string) error {
+	return fmt.Errorf("arc: no run %q in the scope %q: %w", id, cmp.Or(v.scope, "_"), store.ErrNotFound)
 }
 
 // Wait returns the Report of a run once it has ended, or asks a question. It follows the run
@@ -294,7 +302,7 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 	}
 	return v.agent.workOn(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
 		if t.record == nil {
-			return fmt.Errorf("arc: run %q: %w", id, store.ErrNotFound)
+			return v.without(id)
 		}
 		return f(ctx, t)
 	})

@@ -151,6 +151,9 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 // New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
+	if call.None(st) {
+		return nil, errors.New("learn: no store: store.NewMem() keeps nothing on a disk, Open makes one in a directory")
+	}
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
 	m.Sanitizer = cmp.Or(m.Sanitizer, redact.New(nil))

@@ -92,6 +92,10 @@ func TestFiresAfterTwo(t *testing.T) {
 	require.Nil(t, b.before(other).Fires, "another scope")
 	_, err := b.Before(t.Context(), learn.Case{Scope: "rival"})
 	require.ErrorContains(t, err, "another tenant")
+	_, err = learn.New(t.Context(), nil, nil)
+	require.ErrorContains(t, err, "store.NewMem()")
+	_, err = learn.Open(t.Context(), "", nil)
+	require.ErrorContains(t, err, "no directory")
 	long := learn.Case{Text: strings.Repeat("on and on ", 6000), Actor: "Bo", Situation: strings.Repeat("s", 4000)}
 	b.after(b.before(long), learn.Outcome{Verdict: learn.Failed, Complaint: strings.Repeat("no\xff ", 90000), Answer: strings.Repeat("yes ", 900000),
 		Plan: plan("p", `{"a":"`+strings.Repeat("a", 1<<20)+`"}`)})

@@ -216,19 +216,15 @@ func encode(v any) json.RawMessage {
 
 // typeOf names the type of a value.
 func typeOf(v any) string {
-	if e, ok := v.(empty); ok {
-		return string(e)
-	}
-	return cmp.Or(reason.TypeOf(v), "null")
+	e, _ := v.(empty)
+	return cmp.Or(string(e), reason.TypeOf(v), "null")
 }
 
 // word is a string or number as it stands in a text, or "".
 func word(v any) string {
-	if n, is := v.(json.Number); is {
-		return n.String()
-	}
+	n, _ := v.(json.Number)
 	s, _ := v.(string)
-	return s
+	return cmp.Or(s, n.String())
 }
 
 // said are the words of values.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -77,6 +78,9 @@ const (
 func Open(
 	ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger,
 ) (*Book, error) {
+	if g == nil || call.None(g.Store()) {
+		return nil, errors.New("rank: no store: give it store.NewGroup(st), of store.NewMem() or badger.Open")
+	}
 	b := &book{group: g, now: call.Clock(now), seed: seed, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
 	b.scopes, b.pacers = map[store.Scope]*scope{}, map[string]account{}
 	read := func(ctx context.Context) error { return b.load(codec.Scan(ctx, g.Store(), kindName, pacerName)) }

@@ -107,7 +107,7 @@ var (
 	ErrConflict = errors.New("store: condition does not hold")
 	ErrClosed   = errors.New("store: closed")
 	ErrFull     = errors.New("store: no room left")
-	ErrLocked   = errors.New("store: in use by another process")
+	ErrLocked   = errors.New("store: in use, by another process or this one")
 	ErrDamaged  = errors.New("store: damaged")
 	ErrForeign  = errors.New("store: holds something else than a store of arc")
 	ErrNewer    = errors.New("store: written by a newer version of arc")

@@ -61,6 +61,9 @@ func Do[T any](ctx context.Context, most time.Duration, f func(context.Context) 
 	return v, sound(reflect.ValueOf(&v).Elem(), &left, 0)
 }
 
+// None reports whether a host has given nothing where it should have given a part: nil, or a typed nil.
+func None(part any) bool { return part == nil || isNil(reflect.ValueOf(part)) }
+
 func isNil(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:

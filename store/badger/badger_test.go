@@ -114,8 +114,9 @@ func TestRefused(t *testing.T) {
 	st := open(t, dir)
 	_, err := badger.Open(t.Context(), dir, nil)
 	require.ErrorIs(t, err, store.ErrLocked)
+	require.ErrorContains(t, err, "this one")
 	_, err = badger.Open(t.Context(), "", nil)
-	require.Error(t, err)
+	require.ErrorContains(t, err, "no directory; store.NewMem()")
 	_, err = st.Get(t.Context(), "a")
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
