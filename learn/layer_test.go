@@ -92,6 +92,10 @@ func TestFiresAfterTwo(t *testing.T) {
 	require.Nil(t, b.before(other).Fires, "another scope")
 	_, err := b.Before(t.Context(), learn.Case{Scope: "rival"})
 	require.ErrorContains(t, err, "another tenant")
+	_, err = b.Known(t.Context(), "rival/anna")
+	require.ErrorContains(t, err, "another tenant")
+	_, err = b.Edit(t.Context(), "rival", "x/y", nil, true)
+	require.ErrorContains(t, err, "another tenant")
 	_, err = learn.New(t.Context(), nil, nil)
 	require.ErrorContains(t, err, "store.NewMem()")
 	_, err = learn.Open(t.Context(), "", nil)
@@ -1424,7 +1428,7 @@ func TestKnown(t *testing.T) {
 		require.Equal(t, "refund", s.Calls[0].Name)
 	}
 	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "the amount is missing", Times: 1}}, k.Warnings)
-	k, err = b.Known(t.Context(), "other")
+	k, err = b.Known(t.Context(), "acme/other")
 	require.NoError(t, err)
 	require.Zero(t, k)
 }

@@ -550,11 +550,11 @@ func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r
 // scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
 // words of its cases; it differs by why it does not fire for the last of them, and by nothing if it does,
 // whatever Rules are new: Before looks at those. One that a person has changed is as written; another whose
-// deliveries do not count any more has no calls.
+// deliveries do not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
-	scope = cmp.Or(scope, "_")
-	v := &look{Layer: l, c: &Case{Scope: scope, Lessons: scope}, s: &shape{}} // for anybody's case
-	v.scan(ctx, scope, planKind, func(_ store.Entry, id string) {
+	c, err := l.prepare(Case{ID: "any", Scope: scope})
+	v := &look{Layer: l, c: &c, s: &shape{}, err: err}
+	v.scan(ctx, c.Scope, planKind, func(_ store.Entry, id string) {
 		found := v.plans(ctx, id)
 		if found.Paths == nil {
 			return // it is of a single case, which its key has, too; or of one scope below
@@ -566,12 +566,12 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 			s.ID, s.Name, s.Delivered = id+"/"+p.ID, name, p.Delivered
 			s.Differs = cmp.Or(p.why, "no delivery of it counts")
 			if n := len(p.Deliveries); n > 0 {
-				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, scope, found.Plans, nil)
+				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, c.Scope, found.Plans, nil)
 			}
 			k.Suggestions = append(k.Suggestions, s)
 		}
 	})
-	v.scan(ctx, scope, warnKind, func(_ store.Entry, id string) {
+	v.scan(ctx, c.Scope, warnKind, func(_ store.Entry, id string) {
 		k.Warnings = append(k.Warnings, v.warnings(ctx, id)...)
 	})
 	return k, v.err
@@ -585,30 +585,30 @@ func (l *Layer) Edit(
 	ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool,
 ) (changed bool, err error) {
 	key, of, _ := strings.Cut(id, "/")
-	scope = cmp.Or(scope, "_")
-	if l.clean != nil {
+	c, err := l.prepare(Case{ID: key, Scope: scope})
+	if err == nil && l.clean != nil {
 		calls, err = cleaned(l.clean, calls)
 	}
-	if err := cmp.Or(err, scope.Check(), store.CheckID(key)); err != nil {
-		return false, fmt.Errorf("learn: %w", err)
+	if err != nil {
+		return false, err
 	}
-	for _, c := range calls {
-		if _, err := schema.Read(c.Inputs); err != nil || c.Name == "" {
+	for _, made := range calls {
+		if _, err := schema.Read(made.Inputs); err != nil || made.Name == "" {
 			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", id)
 		}
 	}
-	v := &look{Layer: l, c: &Case{Scope: scope, Lessons: scope}, s: &shape{}}
+	v := &look{Layer: l, c: &c, s: &shape{}}
 	if v.plans(ctx, key).plan(of) == nil || v.err != nil {
-		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", id, scope, store.ErrNotFound))
+		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", id, c.Scope, store.ErrNotFound))
 	}
-	was := cmp.Or(v.record(ctx, scope, planKind, key).plan(of), &plan{})
+	was := cmp.Or(v.record(ctx, c.Scope, planKind, key).plan(of), &plan{})
 	anew := !retired && calls != nil && !samePlan(was.Edit, calls)
 	if was.Retired == retired && !anew {
 		return false, nil
 	}
 	return true, l.group.Update(ctx, func(b *store.Batch) error {
 		w := &step{Layer: l, b: b}
-		w.edit(ctx, scope.Key(planKind, key), func(r *record) {
+		w.edit(ctx, c.Scope.Key(planKind, key), func(r *record) {
 			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
 			if p.Retired = retired; anew {
 				p.Edit, p.Edited = calls, l.now()
