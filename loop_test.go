@@ -168,6 +168,47 @@ func TestOpenRefuses(t *testing.T) {
 
 type noStore struct{ store.Store }
 
+// A person changes and retires a plan of an agent that is open.
+func TestEdit(t *testing.T) {
+	r := &arctest.Reasoner{Decision: fixed}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, nil)
+	v, o := a.In("acme"), arc.Objective{Scope: "acme", Text: "Refund the order."}
+	fired := func(n int) int {
+		o.Inputs = order(n)
+		return run(t, a, o).Fired
+	}
+	require.Equal(t, []int{0, 0, 1}, []int{fired(0), fired(1), fired(2)})
+	known, err := v.Known(t.Context())
+	require.NoError(t, err)
+	plan := known.Suggestions[0]
+	for _, retired := range []bool{true, false} {
+		changed, err := v.Edit(t.Context(), plan.ID, nil, retired)
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, retired, fired(3) == 0)
+	}
+	changed, err := v.Edit(t.Context(), plan.ID, []reason.PlanCall{{
+		Name: "pay", Inputs: json.RawMessage(`{"order":"{order}","token":"` + token + `"}`),
+	}}, false)
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Zero(t, fired(4))
+	known, err = v.Known(t.Context())
+	require.NoError(t, err)
+	var in []string
+	for _, s := range known.Suggestions {
+		for _, c := range s.Calls {
+			in = append(in, string(c.Inputs))
+		}
+	}
+	require.NotContains(t, strings.Join(in, " "), "ghp_")
+	require.Contains(t, strings.Join(in, " "), "redacted")
+	_, err = v.Edit(t.Context(), "a/b", nil, true)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 func TestTranscripts(t *testing.T) {
 	for _, c := range []struct {
 		name   string
