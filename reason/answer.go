@@ -67,17 +67,11 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 		return v, errors.New("the answer is cut off at its greatest length; give a shorter one")
 	}
 	raw, err := Object(resp.Text)
-	if err != nil {
-		return v, err
-	}
-	if err := s.Check(raw); err != nil {
+	if err = cmp.Or(err, s.Check(raw)); err != nil {
 		return v, err
 	}
 	raw, _ = schema.Canonical(raw) // Check has read it. What is checked is what is decoded: of a member the last
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, err
-	}
-	if check != nil {
+	if err = json.Unmarshal(raw, &v); err == nil && check != nil {
 		err = check(&v)
 	}
 	return v, err

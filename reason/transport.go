@@ -2,10 +2,13 @@ package reason
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 )
 
@@ -39,6 +42,31 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &body{ReadCloser: resp.Body, left: maxBody}
 	return resp, nil
+}
+
+// Post sends a body as JSON for an adapter. An error that a person has to mend names model, host and env.
+func Post(
+	ctx context.Context, c *http.Client, base, path string, h http.Header, body any, model, env string,
+) (*http.Response, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	to, err := url.JoinPath(base, path) // before its query
+	r, odd := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(string(raw)))
+	if cmp.Or(err, odd) != nil {
+		return nil, &Error{Class: Permanent, Err: errors.New("Options.URL is no URL")}
+	}
+	r.Header = h
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := c.Do(r)
+	if e, ok := errors.AsType[*Error](err); ok {
+		if err = e; e.Status >= http.StatusUnauthorized && e.Status <= http.StatusNotFound {
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
+				e.Err, model, r.URL.Scheme, r.URL.Host, env)
+		}
+	}
+	return resp, err
 }
 
 // withoutKey returns a text without the credentials of a request. What has fewer than 8 bytes is none: a

@@ -18,7 +18,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -59,25 +58,8 @@ func New(name string, o *Options) *Model {
 
 // Generate makes a request, a stream where r.OnText is set.
 func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
-	body, err := json.Marshal(m.body(r))
-	if err != nil {
-		return nil, err
-	}
-	to, err := url.JoinPath(m.o.URL, "/v1/messages") // before its query
-	post, odd := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
-	if cmp.Or(err, odd) != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("Options.URL is no URL")}
-	}
-	post.Header.Set("Content-Type", "application/json")
-	post.Header.Set("X-Api-Key", m.o.Key)
-	post.Header.Set("Anthropic-Version", "2023-06-01")
-	resp, err := m.client.Do(post)
-	if e, ok := errors.AsType[*reason.Error](err); ok {
-		if err = e; e.Status >= http.StatusUnauthorized && e.Status <= http.StatusNotFound { // a person has to act
-			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
-				e.Err, m.name, post.URL.Scheme, post.URL.Host, m.o.KeyEnv)
-		}
-	}
+	h := http.Header{"X-Api-Key": {m.o.Key}, "Anthropic-Version": {"2023-06-01"}}
+	resp, err := reason.Post(ctx, &m.client, m.o.URL, "/v1/messages", h, m.body(r), m.name, m.o.KeyEnv)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 
@@ -77,29 +76,12 @@ func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Respon
 	return a.response()
 }
 
-// post makes a request. Its error says what a person has to change.
 func (m *Model) post(ctx context.Context, path string, body object) (*http.Response, error) {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	to, err := url.JoinPath(m.o.URL, path) // before its query
-	post, odd := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(raw))
-	if cmp.Or(err, odd) != nil {
-		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("Options.URL is no URL")}
-	}
-	post.Header.Set("Content-Type", "application/json")
+	h := http.Header{}
 	if m.o.Key != "" {
-		post.Header.Set("Authorization", "Bearer "+m.o.Key)
+		h.Set("Authorization", "Bearer "+m.o.Key)
 	}
-	resp, err := m.client.Do(post)
-	if e, ok := errors.AsType[*reason.Error](err); ok {
-		if err = e; e.Status >= http.StatusUnauthorized && e.Status <= http.StatusNotFound { // a person has to act
-			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
-				e.Err, m.name, post.URL.Scheme, post.URL.Host, m.o.KeyEnv)
-		}
-	}
-	return resp, err
+	return reason.Post(ctx, &m.client, m.o.URL, path, h, body, m.name, m.o.KeyEnv)
 }
 
 type object = map[string]any
