@@ -46,16 +46,16 @@ func (s State) check() error {
 
 // Draft is a job to be added. Its texts are kept without secrets.
 type Draft struct {
-	Subject     string          `cbor:"1,keyasint"`            // a line of at most 1 KiB; required
-	Description string          `cbor:"2,keyasint,omitempty"`  // at most 64 KiB
-	Input       json.RawMessage `cbor:"3,keyasint,omitempty"`  // what the handler works on: JSON of up to 64 KiB
-	Priority    int             `cbor:"4,keyasint"`            // 1 (first) to 10; 0: 5
-	Skills      []string        `cbor:"5,keyasint,omitempty"`  // names of what the work needs, at most 32
-	Source      string          `cbor:"6,keyasint,omitempty"`  // who asked: "human", "job:ID", "sensor:NAME"
-	Template    string          `cbor:"7,keyasint,omitempty"`  // of recurring or structured work; the host's
-	Parent      string          `cbor:"8,keyasint,omitempty"`  // id of the job that this one follows from
-	Scope       store.Scope     `cbor:"9,keyasint,omitempty"`  // of the tenant; "" is the tenant's own
-	Model       string          `cbor:"10,keyasint,omitempty"` // the host's name of a model; "": its default
+	Subject     string          `cbor:"1,keyasint"`                    // a line of at most 1 KiB; required
+	Description string          `cbor:"2,keyasint,omitempty"`          // at most 64 KiB
+	Input       json.RawMessage `cbor:"3,keyasint,omitempty" yaml:"-"` // for the handler: JSON of up to 64 KiB
+	Priority    int             `cbor:"4,keyasint"`                    // 1 (first) to 10; 0: 5
+	Skills      []string        `cbor:"5,keyasint,omitempty"`          // names of what the work needs, at most 32
+	Source      string          `cbor:"6,keyasint,omitempty"`          // who asked: "human", "job:ID", "sensor:NAME"
+	Template    string          `cbor:"7,keyasint,omitempty" yaml:"-"` // of recurring or structured work; the host's
+	Parent      string          `cbor:"8,keyasint,omitempty"`          // id of the job that this one follows from
+	Scope       store.Scope     `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "" is the tenant's own
+	Model       string          `cbor:"10,keyasint,omitempty"`         // the host's name of a model; "": its default
 
 	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was
 	// swept. "": each Draft is a job of its own.
@@ -71,7 +71,7 @@ type Draft struct {
 	// time that is left out comes later, a repeated one twice; clocks set at midnight (Cairo) may miss one.
 	Cron string `cbor:"14,keyasint,omitempty"`
 
-	MaxAttempts int `cbor:"15,keyasint,omitempty"` // that fail or are lost; 0: 3
+	MaxAttempts int `cbor:"15,keyasint,omitempty" yaml:"max_retries"` // that fail or are lost; 0: 3
 }
 
 // Job is a Draft that was added, and what has become of it.

@@ -27,35 +27,24 @@ import (
 	"github.com/arc-learn/arc/internal/yaml"
 )
 
-// text has fields of queue.Draft, by their names.
+// text is a draft as it is written.
 type text struct {
-	Subject     string    `yaml:"subject"`
-	Description string    `yaml:"description"`
-	Priority    int       `yaml:"priority"`
-	Skills      []string  `yaml:"skills"`
-	Model       string    `yaml:"model"`
-	Source      string    `yaml:"source"`
-	Parent      string    `yaml:"parent"`
-	Key         string    `yaml:"key"`
-	Cron        string    `yaml:"cron"`
-	At          time.Time `yaml:"at"`
-	MaxAttempts int       `yaml:"max_retries"`
-	Input       any       `yaml:"input"`
+	queue.Draft `yaml:",inline"`
+	Value       any `yaml:"input"`
 }
 
-func (t text) draft() (d queue.Draft, err error) {
-	if t.Input != nil {
-		if d.Input, err = json.Marshal(t.Input); err != nil {
-			return d, fmt.Errorf("taskfile: input: %w", err)
+func (t text) draft() (queue.Draft, error) {
+	if t.Value != nil {
+		raw, err := json.Marshal(t.Value)
+		if t.Input = raw; err != nil {
+			return t.Draft, fmt.Errorf("taskfile: input: %w", err)
 		}
-		t.Input = nil
 	}
-	Over(&d, t)
-	return d, nil
+	return t.Draft, nil
 }
 
 // Over puts what a draft says in the place of what d has: its fields that are not zero.
-func Over[T queue.Draft | text](d *queue.Draft, by T) {
+func Over(d *queue.Draft, by queue.Draft) {
 	for f, v := range reflect.ValueOf(by).Fields() {
 		if !v.IsZero() {
 			reflect.ValueOf(d).Elem().FieldByName(f.Name).Set(v)
