@@ -157,7 +157,7 @@ func TestBrowserLooks(t *testing.T) {
 	pages := map[string]string{"now": "", "runs": "runs", "asks": "run?id=" + asks.ID, "waits": "run?id=" +
 		waits.ID, "failed": "run?id=" + failed.ID,
 		"learned":  "learned?text=look+where+order+SO-7+is&inputs=%7B%22order%22%3A%22SO-7%22%7D",
-		"memories": "memories", "worth": "worth", "queue": "queue", "proposals": "proposals",
+		"memories": "memories", "worth": "worth", "queue": "queue",
 		"nowhere": "run?id=nowhere"}
 	for name, path := range pages {
 		b.do(chromedp.Navigate(h.URL+"/dash/"+path), chromedp.WaitVisible("main h1"))
@@ -242,8 +242,8 @@ func TestBrowserActs(t *testing.T) {
 	_, err := chromedp.Call(b, emulation.SetScriptExecutionDisabled,
 		emulation.SetScriptExecutionDisabledParams{Value: true})
 	require.NoError(t, err)
-	b.do(chromedp.Navigate(h.URL+"/dash/proposals"), chromedp.Click("button[value=approved]"),
-		chromedp.WaitVisible("#said"), chromedp.WaitVisible("button[value=undone]"))
+	b.do(chromedp.Navigate(h.URL+"/dash/memories"), chromedp.Click("button[value=trust]"),
+		chromedp.WaitVisible("#said"))
 }
 
 // appears waits for a text to stand in the page.

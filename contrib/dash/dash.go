@@ -37,7 +37,6 @@ import (
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -58,9 +57,6 @@ type Options struct {
 	// Queue returns the Queue of a scope's tenant; nil, or a nil Queue: there is no such page. Jobs of the scope
 	// and of those below it are shown; for "", all of them.
 	Queue func(memory.Scope) *queue.Queue
-
-	// Proposals returns the proposals to show for a scope; nil, or a nil Book: there is no such page.
-	Proposals func(memory.Scope) *proposal.Book
 
 	Logger *slog.Logger     // is told why a page could not be made; nil: nobody is
 	Now    func() time.Time // nil: time.Now
@@ -134,18 +130,11 @@ var places = []place{
 	{Path: "memories", Title: "Memories", show: (*dash).memories, act: (*dash).actMemory},
 	{Path: "worth", Title: "Worth", live: "live", show: (*dash).value},
 	{Path: "queue", Title: "Queue", live: "live", show: (*dash).queue, act: (*dash).actQueue},
-	{Path: "proposals", Title: "Proposals", show: (*dash).proposals, act: (*dash).actProposal},
 }
 
 // has reports whether there is such a page for a request.
 func (d *dash) has(rq *request, p place) bool {
-	switch p.Path {
-	case "queue":
-		return d.opts.Queue != nil && d.opts.Queue(rq.scope) != nil
-	case "proposals":
-		return d.opts.Proposals != nil && d.opts.Proposals(rq.scope) != nil
-	}
-	return true
+	return p.Path != "queue" || d.opts.Queue != nil && d.opts.Queue(rq.scope) != nil
 }
 
 // request is what somebody asks for.
@@ -260,8 +249,7 @@ func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 		code, text = http.StatusNotFound, "There is no such thing here. It may have been deleted."
 	case errors.As(err, new(*http.MaxBytesError)), errors.As(err, new(*store.LimitError)):
 		code, text = http.StatusRequestEntityTooLarge, "The text is too long, or is not one."
-	case errors.Is(err, errBad), errors.Is(err, proposal.ErrInvalid),
-		errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
+	case errors.Is(err, errBad), errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
 		code, text = http.StatusBadRequest, "That cannot be done: "+err.Error()
 	case r.Context().Err() != nil:
 		return

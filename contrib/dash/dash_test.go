@@ -19,10 +19,9 @@ import (
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta/proposal"
 )
 
-var pages = []string{"", "runs", "learned", "memories", "worth", "queue", "proposals"}
+var pages = []string{"", "runs", "learned", "memories", "worth", "queue"}
 
 func TestEmpty(t *testing.T) {
 	b := newBench(t, nil, nil)
@@ -30,7 +29,6 @@ func TestEmpty(t *testing.T) {
 		"": "Nothing waits for you.", "runs": "No run is like that.",
 		"learned":  "No plan is carried out without thinking yet",
 		"memories": "No memory is like that.", "worth": "Not known yet.", "queue": "No job is like that.",
-		"proposals": "Nothing is proposed.",
 	} {
 		code, page := b.get(path)
 		require.Equal(t, 200, code, path)
@@ -73,7 +71,6 @@ func TestPages(t *testing.T) {
 		"queue": {"pending <span class=\"n\">2<", "exhausted: the mail server refuses the password",
 			"priority 4", "Try again"},
 		"queue?q=SKU-7": {"Check the stock of SKU-7", "all <span class=\"n\">1<"},
-		"proposals":     {"large before small for refunds", "60 samples", "Approve"},
 	} {
 		code, page := b.get(path)
 		require.Equal(t, 200, code, path)
@@ -180,14 +177,9 @@ func TestActs(t *testing.T) {
 	r, err = b.view.Report(t.Context(), run)
 	require.NoError(t, err)
 	require.Equal(t, arc.Canceled, r.Status, "what the job has begun ends with it")
-	p := first(b.proposals, t)
-	act("proposals", form("do", "approved", "id", p.ID), "Approved.", "Approve</button>")
-	require.Equal(t, "ada", first(b.proposals, t).Note)
-	act("proposals", form("do", "undone", "id", p.ID), "Undone.", "Undo</button>")
 	for path, v := range map[string]url.Values{
 		"run": form("do", "dance", "id", waits.ID), "queue": form("do", "priority", "id", job.ID, "priority", "11"),
-		"memories":  form("do", "", "id", id),
-		"proposals": form("do", "approved", "id", p.ID),
+		"memories": form("do", "", "id", id),
 	} {
 		code, page := b.post(path, v)
 		require.Equal(t, 400, code, path)
@@ -195,13 +187,6 @@ func TestActs(t *testing.T) {
 	}
 	code, _ = b.post("run", form("do", "answer", "id", asks.ID, "text", strings.Repeat("x", 300<<10)))
 	require.Equal(t, 413, code)
-}
-
-func first(b *proposal.Book, t *testing.T) proposal.Proposal {
-	all, err := b.All(t.Context())
-	require.NoError(t, err)
-	require.NotEmpty(t, all)
-	return all[0]
 }
 
 // A job leads to the run that works on it.
@@ -297,9 +282,6 @@ func hostile(b *bench) []string {
 			Source: memory.Source{Origin: memory.Web, Ref: p, Run: p}})
 		require.NoError(b.t, err)
 		_, _, err = b.queue.Add(b.t.Context(), queue.Draft{Subject: p, Description: p, Source: p, Model: p})
-		require.NoError(b.t, err)
-		_, err = b.proposals.Propose(b.t.Context(), proposal.Proposal{Kind: "goal", Subject: p, Reason: p,
-			Change: p, Samples: 50})
 		require.NoError(b.t, err)
 		for _, path := range []string{"runs?q=", "memories?q=", "queue?is=", "learned?text=x&situation=", "?said=",
 			"run?id="} {

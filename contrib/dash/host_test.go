@@ -21,7 +21,6 @@ import (
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -31,14 +30,13 @@ import (
 // hold, which waits for a word.
 type bench struct {
 	*httptest.Server
-	t         *testing.T
-	agent     *arc.Agent
-	view      arc.View
-	queue     *queue.Queue
-	proposals *proposal.Book
-	hold      chan string
-	back      atomic.Int64 // how far the clock is back
-	runs      int
+	t     *testing.T
+	agent *arc.Agent
+	view  arc.View
+	queue *queue.Queue
+	hold  chan string
+	back  atomic.Int64 // how far the clock is back
+	runs  int
 }
 
 func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
@@ -106,11 +104,8 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 	group := store.NewGroup(store.Sub(st, memory.Scope("").TenantPrefix()))
 	b.queue, err = queue.Open(t.Context(), group, &queue.Options{Now: clock})
 	require.NoError(t, err)
-	b.proposals, err = proposal.Open(t.Context(), group, "", clock)
-	require.NoError(t, err)
 	h, err := dash.New(b.agent, &dash.Options{
-		Queue:     func(memory.Scope) *queue.Queue { return b.queue },
-		Proposals: func(memory.Scope) *proposal.Book { return b.proposals },
+		Queue: func(memory.Scope) *queue.Queue { return b.queue },
 		Scope: func(r *http.Request) (memory.Scope, error) {
 			if r.Header.Get("Banned") != "" {
 				return "", fmt.Errorf("secret reason")
@@ -193,11 +188,6 @@ func (b *bench) fill() (asks, waits, failed *arc.Report) {
 	require.NoError(b.t, err)
 	j.State, j.Summary = queue.Blocked, "exhausted: the mail server refuses the password"
 	require.NoError(b.t, b.queue.End(b.t.Context(), j, nil))
-	_, err = b.proposals.Propose(b.t.Context(),
-		proposal.Proposal{Kind: "config", Subject: "large before small for refunds",
-			Reason: "small costs half and fails in 31 of 60.",
-			Change: `{"worker":"small","skill":"refund","standing":"last"}`, Samples: 60})
-	require.NoError(b.t, err)
 	return asks, waits, failed
 }
 

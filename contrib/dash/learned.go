@@ -10,7 +10,6 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -131,29 +130,4 @@ func (d *dash) actMemory(rq *request) (string, error) {
 	default:
 		return "", fmt.Errorf("%w: %q", errBad, do)
 	}
-}
-
-// proposals is the page of what the evidence suggests.
-type proposals struct{ Open, Past []proposal.Proposal }
-
-func (d *dash) proposals(rq *request) (any, error) {
-	var ps proposals
-	all, err := d.opts.Proposals(rq.scope).All(rq.Context())
-	for _, p := range all {
-		if p.Status == proposal.Ready || p.Status == proposal.Gathering {
-			ps.Open = append(ps.Open, p)
-		} else if len(ps.Past) < perPage {
-			ps.Past = append(ps.Past, p)
-		}
-	}
-	return &ps, err
-}
-
-func (d *dash) actProposal(rq *request) (string, error) {
-	to, why := proposal.Status(rq.Form.Get("do")), strings.TrimSpace(rq.Form.Get("text"))
-	if !slices.Contains([]proposal.Status{proposal.Approved, proposal.Rejected, proposal.Undone}, to) {
-		return "", fmt.Errorf("%w: %q", errBad, to)
-	}
-	_, err := d.opts.Proposals(rq.scope).Decide(rq.Context(), rq.Form.Get("id"), to, rq.who, why)
-	return string(to), err
 }
