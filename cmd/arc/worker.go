@@ -79,7 +79,7 @@ func (a *app) command(ctx context.Context, env, argv []string) interface {
 	act.Executor
 	act.Gate
 } {
-	return program.New(a.place(ctx), env, a.in(a.place).Argv(ctx, argv...)...)
+	return program.New(a.place(ctx), env, argv...)
 }
 
 // environ is the environment of what is started: that of this process without the keys of models and the
@@ -198,13 +198,10 @@ func (a *app) worktrees(ctx context.Context, w *worktreeConfig) (act.Around, err
 	}
 	o := &worktree.Options{
 		Only:  func(c *act.Call) bool { return len(w.Workers) == 0 || slices.Contains(w.Workers, c.Worker.Name) },
-		Guard: worktree.GoSyntax, Health: command(w.Health),
+		Guard: worktree.GoSyntax, Health: command(w.Health), Restart: command(w.Restart),
 	}
 	if len(w.Guard) > 0 {
 		o.Guard = command(w.Guard)
-	}
-	if restart := command(w.Restart); restart != nil {
-		o.Restart = func(ctx context.Context) error { return restart(ctx, a.dir) }
 	}
 	return worktree.New(ctx, a.dir, o)
 }

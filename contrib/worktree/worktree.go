@@ -25,7 +25,7 @@ type Options struct {
 
 	Guard   func(ctx context.Context, dir string) error // looks at a worktree before it is merged
 	Health  func(ctx context.Context, dir string) error // looks at the repository after a merge
-	Restart func(ctx context.Context) error             // brings up what a reverted merge brought down
+	Restart func(ctx context.Context, dir string) error // brings up what a reverted merge brought down
 }
 
 // Around is an [act.Around] that has attempts work in worktrees. They are merged one after the other.
@@ -282,11 +282,8 @@ func (j *job) takeBack(ctx context.Context, merged string, why error) error {
 	if err != nil {
 		why = fmt.Errorf("%w; it could not be reverted: %w", why, err)
 	}
-	if j.o.Restart != nil {
-		restart := func(ctx context.Context, _ string) error { return j.o.Restart(ctx) }
-		if err := ask(ctx, restart, j.repo); err != nil {
-			why = fmt.Errorf("%w; restart: %w", why, err)
-		}
+	if err := ask(ctx, j.o.Restart, j.repo); err != nil {
+		why = fmt.Errorf("%w; restart: %w", why, err)
 	}
 	return why
 }

@@ -189,7 +189,7 @@ func TestHealth(t *testing.T) {
 			}
 			return nil
 		},
-		Restart: func(context.Context) error { restarted++; panic("nobody there") },
+		Restart: func(context.Context, string) error { restarted++; panic("nobody there") },
 	})
 	got := attempt(t, a, "1", delivered, func(dir string) { write(t, dir+"/bad.txt", "bad") })
 	require.Equal(t, rank.Failed, got.Outcome)
