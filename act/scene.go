@@ -35,6 +35,9 @@ func of(ctx context.Context) *scene {
 
 var noScene = &scene{call: &Call{Worker: &Worker{}}}
 
+// CallOf returns the Call of the attempt that ctx belongs to, an empty one outside; it must not be changed.
+func CallOf(ctx context.Context) *Call { return of(ctx).call }
+
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by
 // clean (nil: [redact.New] of no options), which knows the secrets that the run has declared.
 func WithJournal(ctx context.Context, j *Journal, clean *redact.Sanitizer) context.Context {

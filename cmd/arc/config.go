@@ -328,14 +328,16 @@ func (c *command) doctor(ctx context.Context, a *app, _ string) error {
 		}
 	}
 	commands := func(what string, argvs ...[]string) {
-		for _, argv := range argvs {
-			if len(argv) > 0 {
-				_, err := exec.LookPath(a.in(a.place).Argv(ctx, argv...)[0])
-				if errors.Is(err, exec.ErrNotFound) {
-					err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
-				}
-				check(what+": "+argv[0], err)
+		for _, argv := range slices.DeleteFunc(slices.Clone(argvs), func(v []string) bool { return len(v) == 0 }) {
+			file := argv[0]
+			if strings.Contains(file, "/") && !filepath.IsAbs(file) { // it is the folder's
+				file = a.path(file)
 			}
+			_, err := exec.LookPath(file)
+			if errors.Is(err, exec.ErrNotFound) {
+				err = fmt.Errorf("%w (PATH is %s)", err, os.Getenv("PATH"))
+			}
+			check(what+": "+argv[0], err)
 		}
 	}
 	commands("gate", cfg.Gates...)

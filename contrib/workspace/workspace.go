@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/act"
@@ -32,26 +34,26 @@ import (
 
 // Workspace is a folder that an agent works in. Its methods may be used concurrently.
 type Workspace struct {
-	// Dir is the folder that a call works in, such as worktree.Dir.
+	// Dir is the folder that a call works in, such as worktree.Dir; required. [act.CallOf] says whose call it is.
 	Dir func(ctx context.Context) string
 
 	// Env is all of the environment of programs, as NAME=value; nil: that of the process. Leave out what a model
 	// must not read, such as the keys of providers.
 	Env func() []string
 
-	// Keep are files and folders at the top of the folder that write_file refuses to change.
+	// Keep are files and folders at the top of the folder that the tools for files refuse to change.
 	Keep []string
+
+	mu    sync.Mutex        // held by a tool for files: of two edits the second sees the first
+	known map[[32]byte]bool // digests of what attempts have read or written whole
 }
 
-// In is a Dir that is always the same.
-func In(dir string) func(context.Context) string { return func(context.Context) string { return dir } }
-
-// Argv is a command line whose program, where it is given by a relative path, is that of the folder.
-func (w *Workspace) Argv(ctx context.Context, argv ...string) []string {
-	if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
-		return append([]string{filepath.Join(w.Dir(ctx), argv[0])}, argv[1:]...)
+// In is a Dir that is always the same. It panics at "", which would be the folder of the process.
+func In(dir string) func(context.Context) string {
+	if dir == "" {
+		panic("workspace: In of no folder")
 	}
-	return argv
+	return func(context.Context) string { return dir }
 }
 
 // Text runs a program in the folder, as [command.Run] does, and returns what it printed.
@@ -61,11 +63,14 @@ func (w *Workspace) Text(ctx context.Context, stdin []byte, argv ...string) (str
 }
 
 func (w *Workspace) run(ctx context.Context, stdin []byte, env, argv []string) ([]byte, error) {
-	own := os.Environ()
+	own, dir := os.Environ(), w.Dir(ctx)
+	if dir == "" { // which would be that of the process
+		return nil, errors.New("the attempt has no folder to work in")
+	}
 	if w.Env != nil {
 		own = w.Env()
 	}
-	return command.Run(ctx, w.Dir(ctx), append(slices.Clip(own), env...), stdin, w.Argv(ctx, argv...)...)
+	return command.Run(ctx, dir, append(slices.Clip(own), env...), stdin, argv...)
 }
 
 // Program returns t with a Call that runs a program, which gets the inputs as JSON on its standard input and
@@ -98,68 +103,156 @@ func (w *Workspace) Shell() tools.Tool {
 	return t
 }
 
-// Files are the tools list_files, read_file and write_file, for text in UTF-8. write_file writes through no link;
-// what a full disk does not take leaves a file as it was, and a kill may leave a part of it.
+// Files are tools for text files in UTF-8 of up to 1 MiB:
+//
+//	list_files {path}            the names in a folder; without a path, in the working one
+//	read_file {path, from}       the text; of a long one, and with from, some 16 KiB of lines from that one on
+//	write_file {path, text}      a new file, or all of one that is there
+//	edit_file {path, old, new}   puts new in the place of old, which has to stand there once, to the letter
+//
+// write_file replaces a text that the attempt has read or written whole, and no other: so a plan reads the file
+// first, and is left where that has changed. An edit, and a restart, want it read again. What was not shown, such
+// as a token, is not replaced by what stood for it, and nothing is written through a link. What a full disk does
+// not take leaves a file as it was, and a kill may leave a part of it.
 func (w *Workspace) Files() []tools.Tool {
-	type file struct {
-		Path string `json:"path,omitempty"`
-		Text string `json:"text,omitempty"`
-	}
-	tool := func(name, about string, f func(r *os.Root, in file) (string, error)) tools.Tool {
-		return tools.Func(name, about, func(ctx context.Context, in file) (string, error) {
-			root, err := os.OpenRoot(w.Dir(ctx))
-			if err != nil {
-				return "", err
-			}
-			defer root.Close()
-			info, err := root.Stat(in.Path)
-			if err == nil && !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > 1<<20) {
-				return "", fmt.Errorf("%s is no file, or has over 1 MiB", in.Path)
-			}
-			return f(root, in)
-		})
+	if w.Dir == nil {
+		panic("workspace: a Workspace without Dir")
 	}
 	return []tools.Tool{
-		tool("list_files", "Lists a folder, or the working one.", func(r *os.Root, in file) (string, error) {
-			entries, err := fs.ReadDir(r.FS(), cmp.Or(in.Path, "."))
+		tool(w, "list_files", "Lists a folder, or the working one.", func(p *place, in struct {
+			Path string `json:"path,omitempty"`
+		}) (string, error) {
+			entries, err := fs.ReadDir(p.FS(), cmp.Or(in.Path, "."))
 			var b strings.Builder
 			for _, e := range entries {
 				b.WriteString(fs.FormatDirEntry(e) + "\n")
 			}
 			return b.String(), err
 		}),
-		tool("read_file", "Reads a text file.", func(r *os.Root, in file) (string, error) {
-			data, err := r.ReadFile(in.Path)
-			if err == nil && !utf8.Valid(data) {
-				err = fmt.Errorf("%s is no text in UTF-8", in.Path)
+		tool(w, "read_file", "Reads a text file. Of a long one, some lines.", func(p *place, in struct {
+			Path string `json:"path"`
+			From int    `json:"from,omitempty" jsonschema:"the first line to read; 1 if there is none"`
+		}) (string, error) {
+			text, err := p.text(in.Path)
+			if err != nil {
+				return "", err
 			}
-			return string(data), err
-		}),
-		tool("write_file", "Writes a text file, whole.", func(r *os.Root, in file) (string, error) {
-			top, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(in.Path)), "/")
-			if slices.ContainsFunc(w.Keep, func(name string) bool { return strings.EqualFold(name, top) }) {
-				return "", fmt.Errorf("%s is the person's", in.Path)
+			if in.From <= 1 && len(text) <= maxShown {
+				p.known[p.digest(in.Path, text)] = true
+				return text, nil
 			}
-			for p := filepath.Clean(in.Path); p != filepath.Dir(p); p = filepath.Dir(p) {
-				if info, err := r.Lstat(p); err == nil && info.Mode()&fs.ModeSymlink != 0 { // into what is kept, say
-					return "", fmt.Errorf("%s is a link: write to where it leads", p)
+			var b strings.Builder
+			n, to, from := 0, 0, max(1, in.From)
+			for line := range strings.Lines(text) {
+				if n++; n == from || n > from && n == to+1 && b.Len()+len(line) <= maxShown {
+					b.WriteString(line)
+					to = n
 				}
 			}
-			old, _ := r.ReadFile(in.Path) // of which a model has seen 16 KiB, without tokens: see tools.New
-			token := strings.Contains(in.Text, "[redacted:") && !bytes.Contains(old, []byte("[redacted:"))
-			if token || len(old) > 16<<10 || !utf8.Valid(old) || len(old) > 0 && in.Text == "" {
-				return "", fmt.Errorf("%s has what you were not shown, or there is no text: a program can edit it", in.Path)
+			return fmt.Sprintf("(lines %d to %d of %d)\n%s", from, to, n, &b), nil
+		}),
+		tool(w, "write_file", "Writes a text file, whole. Read one that is there first.", func(p *place, in struct {
+			Path string `json:"path"`
+			Text string `json:"text"`
+		}) (string, error) {
+			old, err := p.text(in.Path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // a new one
+			case err != nil:
+				return "", err
+			case !p.known[p.digest(in.Path, old)]:
+				return "", fmt.Errorf("%s is there, and not as you have read it whole: read it, or use edit_file", in.Path)
+			case in.Text == "":
+				return "", errors.New("there is no text")
 			}
-			err := r.MkdirAll(filepath.Dir(in.Path), 0o777)
-			if err == nil {
-				err = r.WriteFile(in.Path, []byte(in.Text), 0o666)
+			p.known[p.digest(in.Path, in.Text)] = true
+			return "written", p.write(in.Path, old, in.Text)
+		}),
+		tool(w, "edit_file", "Puts a text in the place of one that stands once in a file.", func(p *place, in struct {
+			Path string `json:"path"`
+			Old  string `json:"old" jsonschema:"to the letter, with so much around it that it stands there once"`
+			New  string `json:"new"`
+		}) (string, error) {
+			text, err := p.text(in.Path)
+			if n := strings.Count(text, in.Old); err == nil && n != 1 {
+				err = fmt.Errorf("old stands in %s %d times, to the letter, and has to stand there once", in.Path, n)
 			}
-			if err != nil && len(old) > 0 { // a full disk has room for what it had
-				err = errors.Join(err, r.WriteFile(in.Path, old, 0o666))
+			if err != nil {
+				return "", err
 			}
-			return "written", err
+			return "edited", p.write(in.Path, text, strings.Replace(text, in.Old, in.New, 1))
 		}),
 	}
+}
+
+const maxShown = 16<<10 - 64 // bytes: what tools.New shows a model, beside a line that says which part it is
+
+// tool is a tool for a file.
+func tool[In any](w *Workspace, name, about string, f func(p *place, in In) (string, error)) tools.Tool {
+	return tools.Func(name, about, func(ctx context.Context, in In) (string, error) {
+		root, err := os.OpenRoot(w.Dir(ctx))
+		if err != nil {
+			return "", err
+		}
+		defer root.Close()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.known == nil || len(w.known) > 1<<14 { // who is forgotten reads again
+			w.known = map[[32]byte]bool{}
+		}
+		return f(&place{w, root, act.CallOf(ctx).Key()}, in)
+	})
+}
+
+// place is the folder of a call of an attempt. mu is held.
+type place struct {
+	*Workspace
+	*os.Root
+	attempt string
+}
+
+// text reads a file.
+func (p *place) text(path string) (string, error) {
+	info, err := p.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > 1<<20) {
+		err = fmt.Errorf("%s is no file, or has over 1 MiB", path)
+	}
+	if err != nil {
+		return "", err
+	}
+	data, err := p.ReadFile(path)
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%s is no text in UTF-8", path)
+	}
+	return string(data), err
+}
+
+func (p *place) digest(path, text string) [32]byte {
+	return sha256.Sum256([]byte(p.attempt + "\x00" + filepath.Clean(path) + "\x00" + text))
+}
+
+// write puts a text in the place of another.
+func (p *place) write(path, old, text string) error {
+	top, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(path)), "/")
+	if slices.ContainsFunc(p.Keep, func(name string) bool { return strings.EqualFold(name, top) }) {
+		return fmt.Errorf("%s is the person's", path)
+	}
+	for at := filepath.Clean(path); at != filepath.Dir(at); at = filepath.Dir(at) {
+		if info, err := p.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 { // into what is kept, say
+			return fmt.Errorf("%s is a link: write to where it leads", at)
+		}
+	}
+	if strings.Count(text, "[redacted:") > strings.Count(old, "[redacted:") {
+		return errors.New("[redacted:…] stands for what you were not shown: use edit_file for the rest")
+	}
+	err := p.MkdirAll(filepath.Dir(path), 0o777)
+	if err == nil {
+		err = p.WriteFile(path, []byte(text), 0o666)
+	}
+	if err != nil && old != "" { // a full disk has room for what it had
+		err = errors.Join(err, p.WriteFile(path, []byte(old), 0o666))
+	}
+	return err
 }
 
 // Search is a reason.Source: of the folder's git repository, the five files in which most of the objective's

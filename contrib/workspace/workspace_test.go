@@ -3,12 +3,14 @@ package workspace_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/contrib/workspace"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -148,7 +151,117 @@ func TestCanceled(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A model replaces only what it can have read whole.
+// in has f called within an attempt.
+func in(t *testing.T, number int, f func(ctx context.Context)) {
+	t.Helper()
+	r, err := act.NewRunner([]act.Worker{{Name: "w", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, _ *act.Call) (*act.Result, error) { f(ctx); return &act.Result{}, nil })}}, nil, 0, nil)
+	require.NoError(t, err)
+	a := r.Run(t.Context(), &act.Call{Case: reason.Case{Run: "7"}, Attempt: number, Worker: r.Workers()[0]})
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+}
+
+// A file is replaced by an attempt that knows all of it as it is.
+func TestReplacesWhatItHasRead(t *testing.T) {
+	w, dir := folder(t)
+	write(t, "one\n", dir, "a.txt")
+	write(t, strings.Repeat("line\n", 4000)+"last\n", dir, "long.txt")
+	files := w.Files()
+	call := func(ctx context.Context, tool int, in string) string {
+		out, err := files[tool].Call(ctx, json.RawMessage(in))
+		if err != nil {
+			return err.Error()
+		}
+		var text string
+		require.NoError(t, json.Unmarshal(out, &text))
+		return text
+	}
+	put := `{"path":"a.txt","text":"two\n"}`
+	in(t, 1, func(ctx context.Context) {
+		require.Contains(t, call(ctx, 2, put), "read it, or use edit_file")
+		require.Equal(t, "one\n", call(ctx, 1, `{"path":"a.txt"}`))
+		write(t, "one\nof a colleague\n", dir, "a.txt")
+		require.Contains(t, call(ctx, 2, put), "not as you have read it")
+		require.Equal(t, "one\nof a colleague\n", call(ctx, 1, `{"path":"./a.txt"}`))
+		require.Equal(t, "written", call(ctx, 2, put))
+		require.Equal(t, "written", call(ctx, 2, put), "it knows what it has written")
+		require.Equal(t, "written", call(ctx, 2, `{"path":"new.txt","text":"x"}`))
+		require.Equal(t, "written", call(ctx, 2, `{"path":"new.txt","text":"y"}`))
+	})
+	in(t, 2, func(ctx context.Context) {
+		require.Contains(t, call(ctx, 2, put), "read it", "another attempt has")
+		require.Equal(t, "edited", call(ctx, 3, `{"path":"a.txt","old":"two","new":"three"}`), "old is what it knows")
+		// In parts: no part is all of it.
+		require.Regexp(t, `^\(lines 1 to 3264 of 4001\)\nline\n`, call(ctx, 1, `{"path":"long.txt"}`))
+		require.Regexp(t, `^\(lines 3265 to 4001 of 4001\)\n(line\n)+last\n$`, call(ctx, 1, `{"path":"long.txt","from":3265}`))
+		require.Equal(t, "(lines 5000 to 0 of 4001)\n", call(ctx, 1, `{"path":"long.txt","from":5000}`))
+		require.Contains(t, call(ctx, 2, `{"path":"long.txt","text":"x"}`), "use edit_file")
+		require.Equal(t, "edited", call(ctx, 3, `{"path":"long.txt","old":"line\nlast\n","new":"line\nend\n"}`))
+		raw, err := os.ReadFile(filepath.Join(dir, "long.txt"))
+		require.NoError(t, err)
+		require.Equal(t, strings.Repeat("line\n", 4000)+"end\n", string(raw))
+	})
+}
+
+// An edit is made where its text stands once, also beside what the model was not shown.
+func TestEdits(t *testing.T) {
+	w, dir := folder(t)
+	write(t, "a\r\nb\r\nTOKEN=ghp_x\r\nb\r\n", dir, "env")
+	write(t, "caf\xe9", dir, "latin1.txt")
+	edit := func(in string) error {
+		_, err := w.Files()[3].Call(t.Context(), json.RawMessage(in))
+		return err
+	}
+	for in, want := range map[string]string{
+		`{"path":"env","old":"c","new":"x"}`:                                 "stands in env 0 times",
+		`{"path":"env","old":"a\nb","new":"x"}`:                              "stands in env 0 times",
+		`{"path":"env","old":"b","new":"x"}`:                                 "stands in env 2 times",
+		`{"path":"env","old":"","new":"x"}`:                                  "and has to stand there once",
+		`{"path":"env","old":"TOKEN=[redacted:github-token]","new":"x"}`:     "0 times",
+		`{"path":"env","old":"a","new":"[redacted:github-token]"}`:           "not shown",
+		`{"path":"latin1.txt","old":"caf","new":"x"}`:                        "no text in UTF-8",
+		`{"path":"arc.yaml","old":"caf","new":"x"}`:                          "no such file",
+		`{"path":"../` + filepath.Base(dir) + `/env","old":"a\r","new":"x"}`: "escapes",
+	} {
+		require.ErrorContains(t, edit(in), want, in)
+	}
+	require.NoError(t, edit(`{"path":"env","old":"a\r\nb","new":"a\r\nc"}`))
+	raw, err := os.ReadFile(filepath.Join(dir, "env"))
+	require.NoError(t, err)
+	require.Equal(t, "a\r\nc\r\nTOKEN=ghp_x\r\nb\r\n", string(raw))
+}
+
+// Of several calls in one answer each sees what the one before has made.
+func TestEditsAtOnce(t *testing.T) {
+	w, dir := folder(t)
+	write(t, "0 1 2 3 4 5 6 7", dir, "a.txt")
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			_, err := w.Files()[3].Call(t.Context(), fmt.Appendf(nil, `{"path":"a.txt","old":"%d","new":"x"}`, i))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	raw, err := os.ReadFile(filepath.Join(dir, "a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "x x x x x x x x", string(raw))
+}
+
+// Without a folder nothing is set up, and no program runs in that of the process.
+func TestNoFolder(t *testing.T) {
+	require.Panics(t, func() { workspace.In("") })
+	require.Panics(t, func() { new(workspace.Workspace).Files() })
+	w := &workspace.Workspace{Dir: func(context.Context) string { return "" }}
+	_, err := w.Text(t.Context(), nil, "pwd")
+	require.ErrorContains(t, err, "no folder")
+	_, err = w.Files()[0].Call(t.Context(), json.RawMessage(`{}`))
+	require.Error(t, err)
+}
+
+// Nothing that a model was not shown is lost, and nothing is reached by links.
 func TestWritesLoseNothing(t *testing.T) {
 	w, dir := folder(t)
 	write(t, "config", dir, ".git", "config")
@@ -160,6 +273,10 @@ func TestWritesLoseNothing(t *testing.T) {
 	require.NoError(t, os.Symlink(".git/hooks", filepath.Join(dir, "hooks")))
 	require.NoError(t, os.Symlink("short.txt", filepath.Join(dir, "file")))
 	put := w.Files()[2]
+	for _, name := range []string{"long.txt", "env", "short.txt", "file", "link/config"} {
+		_, err := w.Files()[1].Call(t.Context(), json.RawMessage(`{"path":"`+name+`"}`))
+		require.NoError(t, err)
+	}
 	for _, in := range []string{
 		`{"path":"long.txt","text":"xx… (cut: 16385 bytes in all)"}`, `{"path":"latin1.txt","text":"caf"}`,
 		`{"path":"env","text":"TOKEN=[redacted:github-token]"}`, `{"path":"short.txt"}`,
@@ -198,7 +315,9 @@ func TestNoRoom(t *testing.T) {
 	var was syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 8, Max: was.Max}))
-	_, err := w.Files()[2].Call(t.Context(), json.RawMessage(`{"path":"short.txt","text":"longer than eight"}`))
+	_, err := w.Files()[1].Call(t.Context(), json.RawMessage(`{"path":"short.txt"}`))
+	require.NoError(t, err)
+	_, err = w.Files()[2].Call(t.Context(), json.RawMessage(`{"path":"short.txt","text":"longer than eight"}`))
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
 	require.ErrorIs(t, err, syscall.EFBIG)
 	raw, err := os.ReadFile(filepath.Join(dir, "short.txt"))
