@@ -93,8 +93,7 @@ func (w *Workspace) Program(t tools.Tool, argv ...string) tools.Tool {
 
 // Shell is a tool that runs a command line with sh. It is Gated: a person allows each.
 func (w *Workspace) Shell() tools.Tool {
-	const about = "Runs a command line with sh, in the working folder."
-	t := tools.Func("shell", about, func(ctx context.Context, in struct {
+	t := tools.Func("shell", "Runs a command line with sh, in the working folder.", func(ctx context.Context, in struct {
 		Command string `json:"command"`
 	}) (string, error) {
 		return w.Text(ctx, nil, "sh", "-c", in.Command)

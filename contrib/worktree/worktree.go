@@ -179,7 +179,9 @@ func (j *job) make(ctx context.Context) (string, error) {
 	}
 	if err != nil {
 		over := context.WithoutCancel(ctx)
-		return "", errors.Join(err, j.removeTree(over), j.deleteBranch(over))
+		tree := j.removeTree(over)
+		_, branch := j.repo.do(over, "update-ref", "-d", "refs/heads/"+j.branch)
+		return "", errors.Join(err, tree, branch)
 	}
 	return base, nil
 }
@@ -292,14 +294,10 @@ func (j *job) takeBack(ctx context.Context, merged string, why error) error {
 func (j *job) remove(ctx context.Context, done bool) error {
 	j.trees.Lock()
 	defer j.trees.Unlock()
-	if err := j.removeTree(ctx); err != nil || !done {
-		return err
+	err := j.removeTree(ctx)
+	if err == nil && done {
+		_, err = j.repo.do(ctx, "update-ref", "-d", "refs/heads/"+j.branch)
 	}
-	return j.deleteBranch(ctx)
-}
-
-func (j *job) deleteBranch(ctx context.Context) error {
-	_, err := j.repo.do(ctx, "update-ref", "-d", "refs/heads/"+j.branch)
 	return err
 }
 
