@@ -188,5 +188,8 @@ func (m *Memory) learn(
 		o.Usage = o.Usage.Add(said.Usage)
 	}
 	o.Plan.Calls = slices.DeleteFunc(o.Plan.Calls, func(c reason.PlanCall) bool { return c.Name == "" })
+	if answer.Role == schema.Tool { // it returned directly: nobody has seen its call
+		o.Plan, t.advice.Fires = nil, nil
+	}
 	return m.layer.After(ctx, t.advice, o)
 }

@@ -399,3 +399,19 @@ func TestRefusedCall(t *testing.T) {
 	b.mends("mend")
 	require.Equal(t, []string{"edit {}"}, b.plan(), "no arguments are none that are malformed")
 }
+
+// The call of a tool that returns directly is not seen: what came before it is no plan.
+func TestReturnDirectly(t *testing.T) {
+	b := newBench(t, arceino.MemoryOptions{}, editor{}, true, `{"a":"good"}`)
+	_, err := b.mem.Generate(t.Context(), generates(func(ctx context.Context, in []*schema.Message) *schema.Message {
+		call := schema.ToolCall{ID: "1", Function: schema.FunctionCall{Name: "look", Arguments: "{}"}}
+		b.mem.Modifier(nil)(ctx, append(in, schema.AssistantMessage("", []schema.ToolCall{call}),
+			schema.ToolMessage("it is red", "1")))
+		return schema.ToolMessage("edited", "2")
+	}), question)
+	require.NoError(t, err)
+	require.NoError(t, b.err)
+	k, err := b.mem.Layer().Known(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, k.Suggestions)
+}
