@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -51,7 +51,7 @@ func Dial(ctx context.Context, address string, client *http.Client) (*Agent, err
 	client = cmp.Or(client, http.DefaultClient)
 	card, err := agentcard.NewResolver(client).Resolve(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("a2a: the card: %w", bare(err))
+		return nil, fmt.Errorf("a2a: the card: %w", call.Bare(err))
 	}
 	config := a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}
 	transport := a2aclient.WithJSONRPCTransport(client)
@@ -223,17 +223,6 @@ func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 	}
 }
 
-// bare is an error without the address of the agent, which may have a key in it.
-func bare(err error) error {
-	switch at, ok := errors.AsType[*url.Error](err); {
-	case ok && at.Op == "parse": // Err quotes parts of it
-		return errors.New("the address is no URL")
-	case ok:
-		return at.Err
-	}
-	return err
-}
-
 // outage is the error of a call: what the agent did not say itself is an outage.
 func outage(err error) error {
 	for _, told := range []error{
@@ -245,7 +234,7 @@ func outage(err error) error {
 			return err
 		}
 	}
-	return &reason.Error{Class: reason.Unavailable, Err: bare(err)}
+	return &reason.Error{Class: reason.Unavailable, Err: call.Bare(err)}
 }
 
 // words are the texts of parts, and their data. Files are named, and left out.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/tools"
+	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
@@ -223,10 +224,7 @@ func request[T any](ctx context.Context, c *Client, f func(context.Context, *ses
 
 // spoken is an error in words, without the address of the server, which may have a key in it.
 func spoken(err error) error {
-	if at, ok := errors.AsType[*url.Error](err); ok {
-		err = at.Err
-	}
-	return errors.New("mcp: " + fence.Line(fence.Clip(err.Error(), 1<<10)))
+	return errors.New("mcp: " + fence.Line(fence.Clip(call.Bare(err).Error(), 1<<10)))
 }
 
 // outage returns an error of a connection.

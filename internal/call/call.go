@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"strings"
 	"time"
@@ -158,3 +159,14 @@ type reworded struct {
 
 func (e *reworded) Error() string { return e.text }
 func (e *reworded) Unwrap() error { return e.err }
+
+// Bare is an error of a request without its address, which may have a key in it.
+func Bare(err error) error {
+	switch at, ok := errors.AsType[*url.Error](err); {
+	case ok && at.Op == "parse": // Err quotes parts of it
+		return errors.New("the address is no URL")
+	case ok:
+		return at.Err
+	}
+	return err
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,4 +117,13 @@ func TestDoHasADeadline(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Minute, time.Since(began))
 	})
+}
+
+func TestBare(t *testing.T) {
+	_, parse := url.Parse("http://host/?key=\x7f")
+	gone := errors.New("it is gone")
+	for _, err := range []error{gone, fmt.Errorf("dial: %w", &url.Error{Op: "Get", URL: "http://host/?key=1", Err: gone})} {
+		require.Equal(t, gone, call.Bare(err))
+	}
+	require.EqualError(t, call.Bare(parse), "the address is no URL", "the parser quotes parts of it")
 }
