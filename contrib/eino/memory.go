@@ -3,6 +3,7 @@ package eino
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"github.com/cloudwego/eino/schema"
 
 	"github.com/arc-learn/arc/act/tools"
-	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 )
@@ -136,7 +136,11 @@ func (m *Memory) caseOf(ctx context.Context, input []*schema.Message) (c learn.C
 			if c.Text != "" {
 				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: c.Text})
 			}
-			c.Text = fence.Ends(msg.Content, 16_000) // the plan of the case has to fit in beside it
+			c.Text = msg.Content
+			if n := len(c.Text); n > 16_000 { // beside the plan; the digest has none fire for another text
+				digest := sha256.Sum256([]byte(c.Text))
+				c.Text = fmt.Sprintf("%s\n… %d bytes, %x …\n%s", c.Text[:8000], n, digest, c.Text[n-8000:])
+			}
 		}
 	}
 	return c

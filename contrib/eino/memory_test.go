@@ -284,7 +284,7 @@ func TestLongMessage(t *testing.T) {
 	b := newBench(t, arceino.MemoryOptions{}, editor{}, true, `{"a":"good"}`)
 	log := func(in string) string {
 		line := strings.Repeat("ü FAIL\n", 5000)
-		return "mend" + line + in + line
+		return "mend it" + line + in + line // which is cut within an ü
 	}
 	for range 2 {
 		b.mends(log("1"), log("2"), log("3"))

@@ -116,13 +116,3 @@ func Clip(s string, n int) string {
 	}
 	return s
 }
-
-// Ends returns a text, or its first and last n/2 bytes with the digest of the whole between them: so that two
-// that differ elsewhere are not taken for one.
-func Ends(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	text := fmt.Sprintf("%s\n… %d bytes, %x …\n%s", s[:n/2], len(s), sha256.Sum256([]byte(s)), s[len(s)-n/2:])
-	return strings.ToValidUTF8(text, "")
-}

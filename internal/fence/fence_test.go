@@ -56,10 +56,3 @@ func FuzzText(f *testing.F) {
 		require.Equal(t, out, fence.Text(out))
 	})
 }
-
-func TestEnds(t *testing.T) {
-	require.Equal(t, "abcdef", fence.Ends("abcdef", 6))
-	text := fence.Ends("ü"+strings.Repeat("x", 20)+"ü", 2)
-	require.Regexp(t, `^\n… 24 bytes, [0-9a-f]{64} …\n$`, text, "no half of a character")
-	require.NotEqual(t, text, fence.Ends("ü"+strings.Repeat("y", 20)+"ü", 2))
-}
