@@ -954,3 +954,9 @@ type modelFunc func(r *reason.Request) (*reason.Response, error)
 func (f modelFunc) Generate(_ context.Context, r *reason.Request) (*reason.Response, error) {
 	return f(r)
 }
+
+// A nil Around is refused before anything runs, not found by each attempt.
+func TestNilAround(t *testing.T) {
+	_, err := act.NewRunner(nil, nil, 0, nil, act.AroundFunc(nil), nil)
+	require.ErrorContains(t, err, "an Around is nil")
+}
