@@ -34,7 +34,7 @@ type host struct {
 	secrets  func(ctx context.Context, name string) (string, error)
 }
 
-// NewRunner returns a Runner. It returns all that is wrong with the workers: names that are empty or twice
+// NewRunner returns a Runner. It returns all that is wrong with the parts: names that are empty or twice
 // there, no executor, a schema that cannot be read, and no gate (say [NoGate] where nothing can be checked).
 //
 // The approver is asked where a person has to rule; nil: the attempt is pending. An Approval stays open for
@@ -70,6 +70,9 @@ func NewRunner(
 		w.Timeout = cmp.Or(w.Timeout, 10*time.Minute)
 		r.workers = append(r.workers, &w)
 		r.inputs[&w] = s
+	}
+	if slices.ContainsFunc(around, func(a Around) bool { return call.None(a) }) {
+		wrong = append(wrong, errors.New("an Around is nil"))
 	}
 	return r, errors.Join(wrong...)
 }
