@@ -150,15 +150,21 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	if j.base, err = act.Step(ctx, "worktree", nil, j.make); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(string(j.tree)); err == nil {
+	_, gone := os.Stat(string(j.tree))
+	_, none := j.repo.do(ctx, "rev-parse", "--verify", "--quiet", j.branch)
+	if gone == nil && none == nil {
 		return j, nil
 	}
-	_, unmerged := a.repo.do(ctx, "rev-parse", "--verify", "--quiet", j.branch)
-	merge, err := a.repo.do(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=From "+j.branch)
-	if unmerged == nil || err != nil || merge == "" {
+	merge, _ := a.repo.do(ctx, "log", "-1", "--format=%H", "--fixed-strings", "--grep=From "+j.branch)
+	if gone != nil && (none == nil || merge == "") {
 		return nil, fmt.Errorf("%s is not here: it was made on another disk, or somebody has removed it", j.tree)
+	} else if merge == "" {
+		return j, nil
 	}
-	j.base, err = j.make(ctx) // all of it was merged, and the process ended before the run was told
+	// All of it was merged, and the process ended before the run was told.
+	if err = j.removeTree(ctx); err == nil {
+		j.base, err = j.make(ctx)
+	}
 	return j, err
 }
 
@@ -294,11 +300,11 @@ func (j *job) takeBack(ctx context.Context, merged string, why error) error {
 func (j *job) remove(ctx context.Context, done bool) error {
 	j.trees.Lock()
 	defer j.trees.Unlock()
-	err := j.removeTree(ctx)
-	if err == nil && done {
+	var err error
+	if done { // the branch first: who is killed between them goes on with the tree, and loses nothing
 		_, err = j.repo.do(ctx, "update-ref", "-d", "refs/heads/"+j.branch)
 	}
-	return err
+	return errors.Join(err, j.removeTree(ctx))
 }
 
 func (j *job) removeTree(ctx context.Context) error {

@@ -353,6 +353,20 @@ func TestGoesOnElsewhere(t *testing.T) {
 	got = run(repo, 1, act.NoGate)
 	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
 	require.Equal(t, head, git(t, repo, "rev-parse", "HEAD"))
+
+	// It ended between the two: the branch is gone, the tree is not.
+	write(t, repo+"/a.txt", "three\n")
+	git(t, repo, "commit", "-qam", "three")
+	require.Equal(t, rank.Away, run(repo, 3, away).Outcome)
+	tree := strings.Fields(strings.Split(git(t, repo, "worktree", "list"), "\n")[1])[0]
+	git(t, tree, "commit", "-qam", "two")
+	branch := git(t, tree, "symbolic-ref", "--short", "HEAD")
+	git(t, repo, "merge", "-q", "--no-ff", "-m", "edit\n\nFrom "+branch, branch)
+	git(t, repo, "update-ref", "-d", "refs/heads/"+branch)
+	got = run(repo, 3, act.NoGate)
+	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
+	require.Equal(t, "two\n", read(t, repo+"/a.txt"))
+	require.Empty(t, git(t, repo, "status", "--porcelain"))
 }
 
 // Who is canceled while the guard looks goes on with what it has made.
