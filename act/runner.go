@@ -46,9 +46,6 @@ func NewRunner(
 	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around}
 	r.host = host{approver, max(0, patience), secrets}
 	var wrong []error
-	if slices.Contains(around, nil) {
-		wrong = append(wrong, errors.New("an Around is nil"))
-	}
 	for _, w := range workers {
 		namesake := func(o *Worker) bool { return o.Name == w.Name }
 		flaw := func(is bool, what string) {
