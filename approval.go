@@ -14,7 +14,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Approvals yields what runs of the scope wait for, not those of scopes below it.
+// Approvals yields what runs of the scope, and of those below it, wait for.
 func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 	return func(yield func(act.Approval, error) bool) {
 		t, err := v.agent.tenant(ctx, v.scope)
@@ -22,14 +22,20 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 			yield(act.Approval{}, err)
 			return
 		}
-		for r, err := range t.records(ctx, v.scope) {
+		for scope, err := range t.scopes(ctx, v.scope) {
 			if err != nil {
 				yield(act.Approval{}, err)
 				return
 			}
-			for _, p := range r.Pending {
-				if r.Status == Waiting && !yield(p, nil) {
+			for r, err := range t.records(ctx, scope) {
+				if err != nil {
+					yield(act.Approval{}, err)
 					return
+				}
+				for _, p := range r.Pending {
+					if r.Status == Waiting && !yield(p, nil) {
+						return
+					}
 				}
 			}
 		}
@@ -37,7 +43,8 @@ func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
 }
 
 // Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled,
-// and it is [ErrState]. The run goes on by itself: [View.Wait] returns what came of it.
+// and it is [ErrState], as it is where somebody has ruled before (in Compound a person's last ruling counts).
+// The run goes on by itself: [View.Wait] returns what came of it.
 func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
@@ -48,14 +55,20 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		if err != nil {
 			return err
 		}
-		if p.ID != r.Approval || !v.agent.opts.Now().Before(p.Deadline) {
+		if p.ID != r.Approval {
 			continue
 		}
-		a, due := v.agent, dueKey(time.Unix(0, 0), v.scope, p.Run+"//"+p.ID)
-		entry := dueEntry{Scope: v.scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
+		if !v.agent.opts.Now().Before(p.Deadline) {
+			return fmt.Errorf("%w: the approval %q lapsed at %s", ErrState, p.ID, p.Deadline.Format(time.RFC3339))
+		}
+		a, due := v.agent, dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
+		entry := dueEntry{Scope: p.Scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
-		j := act.NewJournal(t.whole, t.prefix+logPrefix(v.scope, p.Run), a.opts.Now, ruled, nil)
-		if err := act.Rule(ctx, j, r); err != nil {
+		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
+		switch err := act.Rule(ctx, j, r); {
+		case errors.Is(err, store.ErrConflict):
+			return fmt.Errorf("%w: %w", ErrState, err)
+		case err != nil:
 			return fmt.Errorf("arc: %w", err)
 		}
 		a.mu.Lock()
@@ -68,7 +81,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: no run waits for the approval %q", ErrState, r.Approval)
+	return fmt.Errorf("%w: no run in %q waits for the approval %q: it was ruled on, or its run has ended",
+		ErrState, v.scope, r.Approval)
 }
 
 // heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it

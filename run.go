@@ -246,7 +246,7 @@ func (a *Agent) workOn(
 	end(left)
 	if left && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
 		over := context.WithoutCancel(caller)
-		if err := (View{a, scope}).Cancel(over, id, "the run that called it was canceled"); !isAny(err, nil, ErrState) {
+		if err := (View{agent: a, scope: scope}).Cancel(over, id, "the run that called it was canceled"); !isAny(err, nil, ErrState) {
 			a.opts.Logger.Error("arc: a run was not canceled", "run", id, "error", err)
 		}
 	}
@@ -255,7 +255,7 @@ func (a *Agent) workOn(
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		report, _ := View{a, scope}.Report(ctx, id) // of what is stored
+		report, _ := View{agent: a, scope: scope}.Report(ctx, id) // of what is stored
 		return report, err
 	}
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
@@ -329,7 +329,7 @@ func (t *turn) goOn(ctx context.Context) error {
 	switch {
 	case t.Status == Waiting:
 		t.Status = Running
-		claim = claim || t.objective.Once && t.Phase == actPhase
+		claim = claim || len(t.Pending) > 0 || t.objective.Once && t.Phase == actPhase // no Approval any more
 	case t.Phase == actPhase && t.objective.Once:
 		t.block(Interrupted, "an attempt was interrupted, and may be made once")
 		t.Phase = endPhase

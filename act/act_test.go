@@ -311,8 +311,7 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 		if say != "" {
 			approver = func(_ context.Context, a act.Approval) (act.Ruling, error) {
 				asked = append(asked, a)
-				allow, _ := act.ParseRuling(say)
-				return act.Ruling{By: "anna", Allow: allow}, nil
+				return act.Ruling{By: "anna", Allow: say == "yes"}, nil
 			}
 		}
 		r := runner(t, approver, worker)
@@ -425,8 +424,38 @@ func TestBegunWithoutEnd(t *testing.T) {
 			require.Equal(t, 2, pay.calls)
 			require.Len(t, asks(b), 1)
 			require.NotEqual(t, asks(a)[0].ID, asks(b)[0].ID)
+			// Who knows that it was made says what it returned: it is done, and asked no more.
+			made := act.Ruling{Approval: asks(b)[0].ID, By: "bo", Allow: true, Result: json.RawMessage(`{"receipt":7}`)}
+			require.NoError(t, act.Rule(ctx, j, made))
+			for range 2 {
+				b = r.Run(ctx, call(r, 1, `{"amount":50}`))
+				require.Equal(t, rank.Delivered, b.Outcome)
+				require.JSONEq(t, `{"receipt":7}`, string(b.Result.Output))
+			}
+			require.Equal(t, 2, pay.calls)
 		})
 	}
+}
+
+// Where one of two people who must agree says that it was made, it is not made again; null is no result.
+func TestRulingWithResult(t *testing.T) {
+	pay := &works{}
+	r := runner(t, nil, act.Worker{Name: "pay", Executor: pay, Mode: act.Compound})
+	ctx, j := journal(t, store.NewMem())
+	for _, ruling := range []act.Ruling{
+		{By: "anna", Allow: true, Result: json.RawMessage(`{"receipt":`)},
+		{By: "anna", Allow: true, Result: json.RawMessage(`{"receipt":7}`)},
+		{By: "bo", Allow: true, Result: json.RawMessage(`null`)},
+	} {
+		ruling.Approval = asks(r.Run(ctx, call(r, 1, `{}`)))[0].ID
+		if err := act.Rule(ctx, j, ruling); !json.Valid(ruling.Result) {
+			require.ErrorContains(t, err, "the ruling's result")
+			continue
+		}
+	}
+	a := r.Run(ctx, call(r, 1, `{}`))
+	require.JSONEq(t, `{"receipt":7}`, string(a.Result.Output))
+	require.Zero(t, pay.calls)
 }
 
 func TestWhatAsks(t *testing.T) {
@@ -517,24 +546,25 @@ func TestRulings(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		mode    act.Mode
-		rulings []act.Ruling
+		rulings []act.Ruling // what is refused of them is said
+		refused string
 		late    bool
 		outcome rank.Outcome // "": still open
 	}{
-		{"nobody", act.Gated, nil, false, ""},
-		{"one yes", act.Gated, []act.Ruling{yes("anna")}, false, rank.Delivered},
-		{"a no", act.Gated, []act.Ruling{no}, false, rank.Denied},
-		{"yes and no", act.Gated, []act.Ruling{yes("anna"), no}, false, rank.Denied},
-		{"silence denies", act.Gated, nil, true, rank.Denied},
-		{"silence lets a veto go on", act.Veto, nil, true, rank.Delivered},
-		{"a veto waits", act.Veto, nil, false, ""},
-		{"a veto", act.Veto, []act.Ruling{no}, true, rank.Denied},
-		{"one of two", act.Compound, []act.Ruling{yes("anna")}, false, ""},
-		{"the same twice", act.Compound, []act.Ruling{yes("anna"), yes("anna")}, false, ""},
-		{"the same in other letters", act.Compound, []act.Ruling{yes("anna"), yes(" Anna"), yes("ANNA"), yes("an\u200bna\n")}, false, ""},
-		{"a blank name", act.Compound, []act.Ruling{yes(" "), yes("anna")}, false, ""},
-		{"nameless twice", act.Compound, []act.Ruling{yes(""), yes("anna")}, false, ""},
-		{"two", act.Compound, []act.Ruling{yes("anna"), yes("ben")}, false, rank.Delivered},
+		{"nobody", act.Gated, nil, "", false, ""},
+		{"one yes", act.Gated, []act.Ruling{yes("anna")}, "", false, rank.Delivered},
+		{"a no", act.Gated, []act.Ruling{no}, "", false, rank.Denied},
+		{"yes and no", act.Gated, []act.Ruling{yes("anna"), no}, "somebody has ruled", false, rank.Delivered},
+		{"silence denies", act.Gated, nil, "", true, rank.Denied},
+		{"silence lets a veto go on", act.Veto, nil, "", true, rank.Delivered},
+		{"a veto waits", act.Veto, nil, "", false, ""},
+		{"a veto", act.Veto, []act.Ruling{no}, "", true, rank.Denied},
+		{"one of two", act.Compound, []act.Ruling{yes("anna")}, "", false, ""},
+		{"the same twice", act.Compound, []act.Ruling{yes("anna"), yes("anna")}, "", false, ""},
+		{"the same in other letters", act.Compound, []act.Ruling{yes("anna"), yes(" Anna"), yes("ANNA"), yes("an\u200bna\n")}, "", false, ""},
+		{"a blank name", act.Compound, []act.Ruling{yes(" "), yes("anna")}, "a yes names who", false, ""},
+		{"nameless twice", act.Compound, []act.Ruling{yes(""), yes("anna")}, "a yes names who", false, ""},
+		{"two", act.Compound, []act.Ruling{yes("anna"), yes("ben")}, "", false, rank.Delivered},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
@@ -545,7 +575,11 @@ func TestRulings(t *testing.T) {
 			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
 			for _, ruling := range c.rulings {
 				ruling.Approval = asks(a)[0].ID
-				require.NoError(t, act.Rule(ctx, j, ruling))
+				if err := act.Rule(ctx, j, ruling); c.refused == "" || ruling.By == "anna" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, c.refused)
+				}
 			}
 			if c.late {
 				now = now.Add(24 * time.Hour)
@@ -570,6 +604,7 @@ func distinct(rs []act.Ruling) map[string]bool {
 	for _, r := range rs {
 		by[strings.ToLower(strings.TrimFunc(strings.ReplaceAll(r.By, "\u200b", ""), unicode.IsSpace))] = true
 	}
+	delete(by, "") // no second person
 	return by
 }
 
@@ -622,12 +657,6 @@ func TestApprover(t *testing.T) {
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
 	require.Equal(t, rank.Failed, run(1).Outcome)
 	require.Equal(t, 4, asked)
-	for text, want := range map[string][2]bool{
-		" Yes. ": {true, true}, "n": {false, true}, "what?": {}, "yes but not now": {}, "": {}, "0": {},
-	} {
-		allow, ok := act.ParseRuling(text)
-		require.Equal(t, want, [2]bool{allow, ok}, text)
-	}
 }
 
 // A person who is slower than the attempt's deadline spends no attempt.

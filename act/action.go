@@ -192,8 +192,15 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 			return value, err
 		}
 	}
-	if err := cmp.Or(a.permit(ctx), ctx.Err()); err != nil { // nothing begins for a caller that has gone
+	made, err := a.permit(ctx)
+	if err = cmp.Or(err, ctx.Err()); err != nil { // nothing begins for a caller that has gone
 		return nil, err
+	}
+	if made != nil {
+		if made = inner.cleanJSON(made, false); a.kind == "worker" {
+			made, _ = schema.Marshal(Result{Output: made}) // the journal had it as JSON
+		}
+		return made, a.put(context.WithoutCancel(ctx), stepDone, made)
 	}
 	a.begun++
 	if err := a.put(ctx, stepBegun, nil); err != nil {
@@ -239,7 +246,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		case r.Name != own:
 		case r.State == stepBegun:
 			a.open = true
-			a.why = append(a.why, "this run may have made this call already, and a yes makes it again")
+			a.why = append(a.why, "this run may have made this call already, and a yes without its result makes it again")
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
 		default:
@@ -288,8 +295,8 @@ func unclear(err error) bool {
 		class != nil && class.Class == reason.Unavailable
 }
 
-// permit returns nil if the action may be made, and else what keeps it.
-func (a *action) permit(ctx context.Context) error {
+// permit returns no error if the action may be made, and what it returned if a person says that it was made.
+func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	mode, why := a.Mode, []string(nil)
 	if mode > Notify {
 		why = append(why, "mode is "+mode.String())
@@ -320,13 +327,13 @@ func (a *action) permit(ctx context.Context) error {
 	}
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case p.Mode >= Veto:
 		return a.ask(ctx, p)
 	case mode == Notify:
 		a.note(Event{Kind: "notify", Name: a.Name, Text: a.call.Task.Objective, Data: a.inputs})
 	}
-	return nil
+	return nil, nil
 }
 
 // above says which inputs are above their amounts. The case of names is ignored, as Go decodes JSON so.

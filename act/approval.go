@@ -35,6 +35,10 @@ type Approval struct {
 type Ruling struct {
 	Approval, By, Note string // the Approval's ID; who has ruled, and why, in words
 	Allow              bool   // false: a no, if there is a By or a Note
+
+	// Result, with Allow, says that the call has been made, by arc before a crash or by hand, and what it
+	// returned: JSON that is not null, of a worker its Output. The run goes on with it, and makes no call.
+	Result json.RawMessage `json:",omitempty"`
 }
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes
@@ -64,9 +68,10 @@ var ErrDenied = errors.New("act: denied")
 
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a
 // clear yes nor a clear no, if the run has not asked for that Approval, or if its deadline has passed:
-// silence has ruled then. A person's last ruling counts, whatever the case, width and blanks of the name.
+// silence has ruled then. The first ruling counts, a second one is [store.ErrConflict]. In Compound each has a
+// name, of which case, width and blanks do not matter, and a person's last one counts.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
-	if r.Approval == "" || !isClear(r) {
+	if r.Approval == "" || !r.Allow && r.By+r.Note == "" {
 		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
 	}
 	a := Approval{ToolCall: reason.ToolCall{ID: r.Approval}}
@@ -80,15 +85,28 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	case !now.Before(a.Deadline):
 		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
 	}
-	r.By = fence.Line(r.By)
-	raw, _ := schema.Marshal(r) // strings always can be
+	if r.By = fence.Line(r.By); a.Mode == Compound && r.Allow && r.By == "" {
+		return fmt.Errorf("act: approval %q wants two people: a yes names who it is By", r.Approval)
+	}
+	raw, err := schema.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("act: the ruling's result: %w", err)
+	}
 	word := "yes"
 	if !r.Allow {
 		word = "no"
 	}
-	name := "ruling/" + r.Approval + "/" + digest([]byte(strings.ToLower(text.Fold(r.By)))) // whatever the door's spelling
-	return j.put(ctx, record{Name: name, State: stepDone, Value: raw},
+	step := record{Name: "ruling/" + r.Approval + "/", State: stepDone, Value: raw, cond: store.Absent}
+	if a.Mode == Compound {
+		step.Name += digest([]byte(strings.ToLower(text.Fold(r.By)))) // whatever the door's spelling
+		step.cond = store.Any
+	}
+	err = j.put(ctx, step,
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
+	if errors.Is(err, store.ErrConflict) {
+		return fmt.Errorf("act: somebody has ruled on approval %q before: %w", r.Approval, store.ErrConflict)
+	}
+	return err
 }
 
 // asked makes an Approval, of which the ID counts, what it was when it was asked, and reports whether it was.
@@ -100,59 +118,40 @@ func (j *Journal) asked(ctx context.Context, a *Approval) (bool, error) {
 	return true, json.Unmarshal(r.Value, a)
 }
 
-// isClear reports whether a ruling is a yes or a no. The zero one, of an undecided approver, is neither.
-func isClear(r Ruling) bool { return r.Allow || r.By != "" || r.Note != "" }
-
-// ParseRuling reads a yes or no. Anything else is neither: ok is false, and the person is asked again.
-func ParseRuling(text string) (allow, ok bool) {
-	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
-	case "y", "yes", "ok", "okay", "allow", "approve", "go ahead", "ja", "oui", "sí":
-		return true, true
-	case "n", "no", "deny", "refuse", "reject", "stop", "nein", "non":
-		return false, true
-	}
-	return false, false
-}
-
-// ask returns nil when people have allowed the call that a is about. It reads all rulings, by whatever door
-// they came, then asks the Approver, and reads again: once for each person who is needed. So an Approver that
-// rules like one who has ruled before is no second person, and a no counts whenever it came.
-func (s *scene) ask(ctx context.Context, a Approval) error {
+// ask returns no error when people have allowed the call that a is about, and what it returned if one says
+// that it has been made. It reads all rulings, by whatever door they came, then asks the Approver, and reads
+// again: once for each person who is needed. So an Approver that rules like one who has ruled before is no
+// second person, and a no counts whenever it came.
+func (s *scene) ask(ctx context.Context, a Approval) (json.RawMessage, error) {
 	why, people := slices.Clip(a.Why), 1
 	if a.Mode == Compound {
 		people = 2
 	}
 	for left := people; ; left-- {
-		agreed, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
+		names, made, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
 		if err != nil {
-			return err
+			return nil, err
 		}
-		n := len(agreed)
-		if a.Mode == Compound && slices.Contains(agreed, "") {
-			n-- // who is not named is not a second person
+		a.Why = why
+		for _, by := range names {
+			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
 		}
 		silent := !s.journal.now().Before(a.Deadline)
 		switch {
-		case n >= people, silent && a.Mode == Veto:
-			return nil
+		case len(names) >= people, silent && a.Mode == Veto:
+			return made, nil
 		case silent:
-			return fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
+			return nil, fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
+		case left == 0 || s.host.approver == nil || ctx.Err() != nil:
+			return nil, &PendingError{Approvals: []Approval{a}}
 		}
-		a.Why = why
-		for _, by := range agreed {
-			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
-		}
-		if left == 0 || s.host.approver == nil || ctx.Err() != nil {
-			return &PendingError{Approvals: []Approval{a}}
-		}
-		if err := s.consult(ctx, a, &why); err != nil {
-			return err
-		}
+		s.consult(ctx, a, &why)
 	}
 }
 
-// consult asks the host's Approver within the time that there is, and commits its answer. why gets its error.
-func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
+// consult asks the host's Approver within the time that there is, and commits its answer. What is no ruling, or
+// comes when somebody has ruled or it is too late, leaves all as it is. why gets the Approver's error.
+func (s *scene) consult(ctx context.Context, a Approval, why *[]string) {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
 		a.Inputs = slices.Clone(a.Inputs) // the approver's own
 		return s.host.approver(ctx, a)
@@ -161,13 +160,11 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) error {
 		*why = append(*why, fence.Clip("the approver failed: "+s.clean.Prose(err.Error()), maxShown))
 		s.note(Event{Kind: "approver failed", Name: a.Name, Text: err.Error()})
 	}
-	toAnother := r.Approval != "" && r.Approval != a.ID
-	if err != nil || !isClear(r) || toAnother || !s.journal.now().Before(a.Deadline) {
-		return nil // it stays open
+	if err == nil && (r.Approval == "" || r.Approval == a.ID) {
+		r.Approval, r.By = a.ID, fence.Clip(s.clean.Prose(r.By), maxShown)
+		r.Note = fence.Clip(s.clean.Prose(r.Note), maxComplaint)
+		_ = Rule(ctx, s.journal, r) // the Journal has the errors of the store
 	}
-	r.Approval, r.By, r.Note = a.ID, s.clean.Prose(r.By), s.clean.Prose(r.Note)
-	r.By, r.Note = fence.Clip(r.By, maxShown), fence.Clip(r.Note, maxComplaint)
-	return Rule(ctx, s.journal, r)
 }
 
 func (s *scene) file(ctx context.Context, a *Approval) error {
@@ -178,8 +175,9 @@ func (s *scene) file(ctx context.Context, a *Approval) error {
 		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
 }
 
-// agreed returns who has allowed the call; the error says who has denied it.
-func (s *scene) agreed(ctx context.Context, id string) (names []string, err error) {
+// agreed returns who has allowed the call, and what it returned if one of them says that it was made. The
+// error says who has denied it.
+func (s *scene) agreed(ctx context.Context, id string) (names []string, made json.RawMessage, err error) {
 	for step, err := range scan[record](ctx, s.journal, store.Range{Prefix: "s/ruling/" + id + "/"}) {
 		var r Ruling
 		if err == nil {
@@ -189,9 +187,11 @@ func (s *scene) agreed(ctx context.Context, id string) (names []string, err erro
 			err = fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		names = append(names, r.By)
+		if names = append(names, r.By); r.Result != nil && string(r.Result) != "null" {
+			made = r.Result
+		}
 	}
-	return names, nil
+	return names, made, nil
 }

@@ -71,12 +71,13 @@ func (j *Journal) Fresh() { j.sure, j.made = true, map[string]bool{} }
 
 // record is what is kept of a step.
 type record struct {
-	Name  string `cbor:",omitzero"` // in the run
-	State string `cbor:",omitzero"`
-	Input string `cbor:",omitzero"` // digest of its input
-	Value []byte `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
-	Begun int    `cbor:",omitzero"` // how often an irreversible step was begun
-	Note  string `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
+	Name  string          `cbor:",omitzero"` // in the run
+	State string          `cbor:",omitzero"`
+	Input string          `cbor:",omitzero"` // digest of its input
+	Value []byte          `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
+	Begun int             `cbor:",omitzero"` // how often an irreversible step was begun
+	Note  string          `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
+	cond  store.Condition // of the commit
 }
 
 // States of a record.
@@ -161,9 +162,12 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 		if j.stage != nil {
 			err = j.stage(b)
 		}
-		return errors.Join(err, codec.Put(b, j.prefix+"s/"+r.Name, r, store.Any), j.Stage(ctx, b, events...))
+		return errors.Join(err, codec.Put(b, j.prefix+"s/"+r.Name, r, r.cond), j.Stage(ctx, b, events...))
 	})
-	if err != nil {
+	switch {
+	case r.cond != store.Any && errors.Is(err, store.ErrConflict): // there is one
+		return err
+	case err != nil:
 		return j.kept(ctx, err)
 	}
 	for _, e := range events {

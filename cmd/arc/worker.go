@@ -240,8 +240,8 @@ func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 				s.left.Store(true)
 				return act.Ruling{}, nil
 			}
-			if allow, ok := act.ParseRuling(answer); ok {
-				return act.Ruling{Approval: p.ID, Allow: allow, By: s.Person}, nil
+			if answer = strings.TrimSpace(answer); slices.Contains([]string{"y", "yes", "n", "no"}, answer) {
+				return act.Ruling{Approval: p.ID, Allow: answer[0] == 'y', By: s.Person}, nil
 			}
 			s.Say("  yes, or no; Ctrl-C leaves the run waiting")
 		}

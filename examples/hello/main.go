@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
@@ -50,11 +51,11 @@ func run(ctx context.Context, url, model, text string) error {
 	person := func(_ context.Context, a act.Approval) (act.Ruling, error) {
 		fmt.Printf("\n%s %s? (yes or no) ", a.Name, a.Inputs)
 		line, err := in.ReadString('\n')
-		allow, ok := act.ParseRuling(line)
-		if !ok {
+		answer := strings.TrimSpace(line)
+		if answer != "yes" && answer != "no" {
 			return act.Ruling{}, err // neither: the run waits for View.Decide
 		}
-		return act.Ruling{Allow: allow, By: "you"}, nil
+		return act.Ruling{Allow: answer == "yes", By: "you"}, nil
 	}
 	tell := func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live { // the model's words, as they come
