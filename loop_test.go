@@ -613,8 +613,17 @@ func TestOutage(t *testing.T) {
 		r := run(t, a, arc.Objective{Text: "write"})
 		require.Equal(t, arc.Outage, r.Cause)
 		require.Contains(t, r.Text, "429")
-		require.Len(t, w.Calls(), 7, "after 1, 2, 3, 4 minutes, 320 and 480 s")
+		require.Len(t, w.Calls(), 8, "after 1, 2, 3, 4 minutes, 320 and 480 s, and at the end")
 	})
+	for patience, want := range map[time.Duration]int{4 * time.Second: 3, 500 * time.Millisecond: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			soon := arctest.Turn{Err: &reason.Error{Class: reason.RateLimited, Wait: time.Second, Err: errors.New("429")}}
+			w := &arctest.Worker{Turns: []arctest.Turn{soon}}
+			a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: patience})
+			require.Equal(t, arc.Outage, run(t, a, arc.Objective{Text: "write"}).Cause)
+			require.Len(t, w.Calls(), want, "after a second, as the provider says, and at the end, unless it says later")
+		})
+	}
 	synctest.Test(t, func(t *testing.T) { // who waits may leave, and the next process goes on
 		st := store.NewMem()
 		w := &arctest.Worker{Turns: []arctest.Turn{away, {Text: "late"}}}
@@ -1116,7 +1125,7 @@ func TestNotLearnedIsTold(t *testing.T) {
 	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, send), Gates: []act.Gate{act.NoGate}}
 	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 	run(t, a, arc.Objective{Text: "Send it."})
-	require.Contains(t, *story, "not learned: send: to is of a memory, page, answer or complaint alone")
+	require.Contains(t, *story, "not learned: send: to is of a memory, page, message, answer or complaint alone")
 	run(t, a, arc.Objective{Text: "Send it to warehouse-9."})
 	run(t, a, arc.Objective{Text: "Send it to warehouse-9."})
 	require.Contains(t, *story, "learned: the plan fires from now on where the case is the same")

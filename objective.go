@@ -24,10 +24,11 @@ type Objective struct {
 	Situation string          `cbor:",omitzero"` // the kind of case, in the host's words
 	Inputs    json.RawMessage `cbor:",omitzero"` // a JSON object: what varies between cases; at most 64 KiB
 
-	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB.
+	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB. A JSON
+	// string is a person's message: memories are recalled by it, too.
 	Data json.RawMessage `cbor:",omitzero"`
 
-	Session    string         `cbor:",omitzero"` // runs of a session are assessed together
+	Session    string         `cbor:",omitzero"` // its runs are assessed together, and not told of each other
 	Scope      memory.Scope   `cbor:",omitzero"` // "": Options.Scope
 	Lessons    memory.Scope   `cbor:",omitzero"` // where plans and figures are shared: Scope or above; "": Scope
 	Also       []memory.Scope `cbor:",omitzero"` // scopes of the tenant that are recalled from, too
@@ -62,13 +63,12 @@ const (
 	maxRunID  = store.MaxID - 16 // what is kept of a run has IDs that begin with its own
 	maxText   = 64 << 10
 	maxInputs = 64 << 10
-	maxData   = 256 << 10
 )
 
 func (o *Objective) check() error {
 	c := o.asks()
 	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID),
-		store.Limit("id", len(o.ID), maxRunID), store.Limit("data", len(o.Data), maxData))
+		store.Limit("id", len(o.ID), maxRunID))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
@@ -78,8 +78,6 @@ func (o *Objective) check() error {
 		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
 	case len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil:
 		return fmt.Errorf("%w: Inputs is no JSON object", ErrObjective)
-	case len(o.Data) > 0 && !json.Valid(o.Data):
-		return fmt.Errorf("%w: Data is no JSON", ErrObjective)
 	case len(o.Tasks) > maxTasks:
 		return fmt.Errorf("%w: %d tasks, over %d", ErrObjective, len(o.Tasks), maxTasks)
 	}
@@ -137,6 +135,6 @@ func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
 func (o *Objective) asks() reason.Case {
 	return reason.Case{
 		Scope: o.Scope, Lessons: o.Lessons, Also: o.Also, Session: o.Session, Situation: o.Situation, Text: o.Text,
-		Inputs: o.Inputs, Conditions: o.Conditions, Fresh: o.Fresh,
+		Inputs: o.Inputs, Data: o.Data, Conditions: o.Conditions, Fresh: o.Fresh,
 	}
 }

@@ -750,9 +750,6 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if v != learn.Failed && t.Cause == "" && (a.Thought && !a.Blind || a.Fired || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}
 	}
-	if len(t.objective.Data) > 0 {
-		o.Untrusted = append(o.Untrusted, string(t.objective.Data))
-	}
 	for _, d := range t.lineage {
 		o.Untrusted = append(o.Untrusted, string(d.Output))
 	}
@@ -834,9 +831,16 @@ func (t *turn) wait(context.Context) (phase, error) {
 		w.Since = now
 	}
 	pause := min(5*time.Second<<min(w.Tries, 10), 5*time.Minute)
-	t.Due = now.Add(max(pause, w.For))
-	if t.Due.After(w.Since.Add(t.agent.opts.Patience)) {
+	if w.Tries == 0 && w.For > 0 {
+		pause = w.For // first as the provider says
+	}
+	last := w.Since.Add(t.agent.opts.Patience)
+	if !now.Before(last) || now.Add(w.For).After(last) {
 		return t.block(Outage, w.Why), nil
+	}
+	t.Due = now.Add(max(pause, w.For))
+	if t.Due.After(last) {
+		t.Due = last // the last try
 	}
 	w.Tries++
 	t.Status = Waiting
@@ -877,7 +881,7 @@ func (t *turn) asks() reason.Case {
 // known is what the reasoner and the workers are told of the run.
 func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
 	c := t.asks()
-	c.Data, c.Known = t.objective.Data, advice.Known
+	c.Known = advice.Known
 	c.Lineage, c.Answers, c.Complaint = t.lineage, t.Answers, complaint
 	return c
 }

@@ -78,8 +78,8 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 }
 
 // Maintain keeps a scope, and those below it, small: it deletes runs that ended before Options.Retention, and
-// returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. A
-// host calls it now and then, once a day for one.
+// returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. Where
+// runs were deleted it has the files compacted, as Erase does. A host calls it now and then, once a day for one.
 func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
 	v := a.In(scope)
 	t, release, err := a.tenants.hold(ctx, v.scope)
@@ -91,12 +91,16 @@ func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, 
 		if err != nil {
 			return deleted, err
 		}
-		n, err := View{a, scope}.maintain(ctx, t)
+		n, err := View{agent: a, scope: scope}.maintain(ctx, t)
 		if deleted += n; err != nil {
 			return deleted, err
 		}
 	}
-	return deleted, nil
+	if deleted > 0 {
+		err = t.whole.Update(ctx, a.compactLater)
+		a.look()
+	}
+	return deleted, err
 }
 
 func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) {
@@ -163,9 +167,12 @@ func barred(ctx context.Context, b *store.Batch, scope memory.Scope) error {
 // figures, sessions, jobs. Runs that are under way are canceled, and no run begins until Erase is done; what
 // a host writes to the memory of the scope meanwhile may stay. Figures and plans that were learned at a
 // Lessons scope above stay. After an error, or a crash, it goes on when it is called again, or when the store
-// is opened again. The files of the store still have what was deleted until they are compacted, which happens
-// at once, but once an hour at most.
+// is opened again. The files of the store have what was deleted until they are compacted: some seconds after
+// Erase, but once an hour at most. It is an error of In(""): name the scope, be it "_".
 func (v View) Erase(ctx context.Context) error {
+	if v.unnamed {
+		return errors.New("arc: Erase wants a scope that is named, not the default one")
+	}
 	t, release, err := v.agent.tenants.hold(ctx, v.scope)
 	if err != nil {
 		return err
@@ -218,13 +225,8 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	if err := t.deleteAll(ctx, v.scope.Below(), ""); err != nil {
 		return fail(err)
 	}
-	a.mu.Lock()
-	at := slices.MaxFunc([]time.Time{a.opts.Now(), a.compacted.Add(time.Hour)}, time.Time.Compare)
-	a.mu.Unlock()
 	err = t.whole.Update(ctx, func(b *store.Batch) error {
-		next := dueEntry{Process: a.process.name, Kind: dueCompact}
-		err := codec.Put(b, dueKey(at, "", ""), next, store.Any)
-		return errors.Join(err, b.Delete(due, store.Any), b.Delete(bar, store.Any))
+		return errors.Join(a.compactLater(b), b.Delete(due, store.Any), b.Delete(bar, store.Any))
 	})
 	if err != nil {
 		return fail(err)
@@ -255,6 +257,14 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 	})
 	a.note(runKey(scope, id))
 	return err
+}
+
+// compactLater has the files compacted as soon as they may be, in a commit to the whole store.
+func (a *Agent) compactLater(b *store.Batch) error {
+	a.mu.Lock()
+	at := slices.MaxFunc([]time.Time{a.opts.Now(), a.compacted.Add(time.Hour)}, time.Time.Compare)
+	a.mu.Unlock()
+	return codec.Put(b, dueKey(at, "", ""), dueEntry{Process: a.process.name, Kind: dueCompact}, store.Any)
 }
 
 // compact rewrites the files of the store without what was erased.

@@ -238,8 +238,10 @@ func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gated := (&arctest.Worker{}).As("cat", "sign")
 		gated.Mode = act.Gated
-		a, _ := agent(t, store.NewMem(), arc.Host{Workers: []act.Worker{gated}}, &arc.Options{Scope: "acme", Retention: time.Hour})
+		st := &compacts{Store: store.NewMem()}
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{gated}}, &arc.Options{Scope: "acme", Retention: time.Hour})
 		v := a.In("_")
+		require.ErrorContains(t, a.In("").Erase(t.Context()), "wants a scope that is named")
 		o := arc.Objective{ID: "one", Scope: "_", Tasks: []reason.Task{task("sign", "sign")}}
 		r := run(t, a, o)
 		require.Equal(t, arc.Waiting, r.Status)
@@ -247,9 +249,16 @@ func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
 		r, err := v.Wait(t.Context(), "one")
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
+		asked, err := v.Objective(t.Context(), "one")
+		require.NoError(t, err)
+		require.Equal(t, o.Tasks, asked.Tasks)
 		time.Sleep(2 * time.Hour)
 		deleted, err := a.Maintain(t.Context(), "_")
 		require.NoError(t, err)
 		require.Equal(t, 1, deleted)
+		synctest.Wait()
+		require.EqualValues(t, 1, st.n.Load(), "the files have it no more")
+		_, err = v.Objective(t.Context(), "one")
+		require.ErrorIs(t, err, store.ErrNotFound)
 	})
 }

@@ -115,7 +115,7 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 
 // resume goes on with what is due. What fails is tried again in a while; no caller has left such a run.
 func (a *Agent) resume(key string, due dueEntry) (err error) {
-	v := View{a, due.Scope} // "" is the scope "_", not Options.Scope
+	v := View{agent: a, scope: due.Scope} // "" is the scope "_", not Options.Scope
 	defer func() {
 		if err == nil {
 			return

@@ -23,14 +23,14 @@ import (
 // state does not allow is [ErrState]; where another process goes on with the run at that moment, a call may
 // be store.ErrConflict, and has changed nothing.
 type View struct {
-	agent *Agent
-	scope memory.Scope
+	agent   *Agent
+	scope   memory.Scope
+	unnamed bool // it is that of the options
 }
 
 // In returns the View of a scope; "" is Options.Scope.
 func (a *Agent) In(scope memory.Scope) View {
-	scope = cmp.Or(scope, a.opts.Scope)
-	return View{a, plain(scope)}
+	return View{a, plain(cmp.Or(scope, a.opts.Scope)), scope == ""}
 }
 
 // Resume goes on with a run that was left, and returns as [Agent.Run] does.
@@ -188,6 +188,19 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 // without is the error of a run that is not there.
 func (v View) without(id string) error {
 	return fmt.Errorf("arc: no run %q in the scope %q: %w", id, cmp.Or(v.scope, "_"), store.ErrNotFound)
+}
+
+// Objective returns what a run was asked, as it is kept: without secrets.
+func (v View) Objective(ctx context.Context, id string) (Objective, error) {
+	t, err := v.agent.tenant(ctx, v.scope)
+	if err != nil {
+		return Objective{}, err
+	}
+	o, _, err := load[Objective](ctx, t.group.Store(), partKey(v.scope, id, "objective"))
+	if err != nil {
+		return Objective{}, err
+	}
+	return *o, nil
 }
 
 // Wait returns the Report of a run once it has ended, or asks a question. It follows the run

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
@@ -49,11 +48,12 @@ func ExampleLayer() {
 	// order is "SO-7", which has another form than before <nil>
 }
 
-// All of a customer is erased by an Agent without workers, while the layer of that tenant is closed.
-func ExampleLayer_erase() {
-	ctx, st, options := context.Background(), store.NewMem(), &learn.Options{Scope: "acme"}
-	layer, err := learn.New(ctx, st, options)
+// All of a customer is erased, but for what is shared at a Lessons scope above.
+func ExampleLayer_Erase() {
+	ctx, st := context.Background(), store.NewMem()
+	layer, err := learn.New(ctx, st, &learn.Options{Scope: "acme"})
 	check(err)
+	defer layer.Close()
 	c := learn.Case{Scope: "acme/anna", Text: "Where is my order?", Actor: "anna"}
 	advice, err := layer.Before(ctx, c)
 	check(err)
@@ -62,21 +62,16 @@ func ExampleLayer_erase() {
 	}})
 	check(err)
 
-	check(layer.Close())
-	agent, err := arc.New(ctx, st, arc.Host{}, nil)
-	check(err)
-	check(agent.In("acme/anna").Erase(ctx))
-	check(agent.Close())
-	layer, err = learn.New(ctx, st, options)
-	check(err)
-	defer layer.Close()
-
+	check(layer.Erase(ctx, "acme/anna"))
 	_, err = layer.Judge(ctx, "acme/anna", advice.ID, learn.Failed, "it never came")
 	fmt.Println(errors.Is(err, store.ErrNotFound))
 	for range st.Scan(ctx, store.Range{Prefix: store.Scope("acme").TenantPrefix()}) {
 		fmt.Println("there is something left")
 	}
-	// Output: true
+	fmt.Println(layer.Erase(ctx, "rival/bo"))
+	// Output:
+	// true
+	// learn: the scope "rival/bo" is not named, or of another tenant than "acme"
 }
 
 func check(err error) {

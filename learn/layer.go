@@ -8,7 +8,6 @@
 //
 // [Layer] has examples, docs/start.md says what to put into a Case. Before is in layer.go, After and Judge in
 // outcome.go; plan.go has what is kept of a plan and when it fires, chunk.go and shape.go how cases compare.
-//
 // A Layer is of one tenant, and safe for concurrent use, also by several processes on a [store.Changer].
 package learn
 
@@ -62,7 +61,7 @@ type Options struct {
 
 // prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
 func (l *Layer) prepare(c Case) (Case, error) {
-	c.Known, c.Data, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, nil, ""
+	c.Known, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, ""
 	if c.ID == "" {
 		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
 	}
@@ -184,7 +183,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope. Its Erase leaves plans and outcomes; docs/recipes.md erases all.
+// Memory returns the memory of a scope. Its Erase leaves plans and outcomes, see [Layer.Erase].
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.
@@ -308,11 +307,11 @@ func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
-// Maintain deletes what is kept of outcomes for longer than age, after which no verdict corrects them, and what
-// nobody came to again in that time: plans that were delivered once, though they fire for other texts, and
-// warnings without a Situation. Less than 90 days is 90 days.
+// Maintain deletes what is kept of outcomes for longer than age (0: 90 days), after which no verdict corrects
+// them, and what nobody came to again in that time: plans that were delivered once, though they fire for other
+// texts, and warnings without a Situation. All else stays.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
-	v, before := &look{Layer: l}, l.now().Add(-max(age, 90*24*time.Hour))
+	v, before := &look{Layer: l}, l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
 	for _, kind := range []string{givenKind, planKind, warnKind} {
 		v.scan(ctx, scope, kind, func(e store.Entry, _ string) {
 			like, old := v.outlived(ctx, e, before)
@@ -328,6 +327,15 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 		})
 	}
 	return n, v.err
+}
+
+// Erase removes all that is kept of the scope and of those below it, see docs/recipes.md for what may stay.
+// After an error call it again. Where an Agent has runs in the same store call its View.Erase, which ends them.
+func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
+	if scope == "" || scope.Tenant() != l.opts.Scope.Tenant() {
+		return fmt.Errorf("learn: the scope %q is not named, or of another tenant than %q", scope, l.opts.Scope)
+	}
+	return l.bank.In(scope).Erase(ctx, planKind, warnKind, givenKind, upliftKind, "le", "rank", "pacer") // of all parts
 }
 
 // outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
@@ -363,18 +371,17 @@ func (v *look) scan(ctx context.Context, scope memory.Scope, kind string, f func
 
 // forget forgets a memory, if one is named and no person has forgotten it.
 func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, id memory.ID) error {
-	if id != "" {
-		if err := l.bank.In(scope).Stage(b).Forget(ctx, id); !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
+	err := l.bank.In(scope).Stage(b).Forget(ctx, id)
+	if id == "" || errors.Is(err, store.ErrNotFound) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
 // think, for the lessons of its situation; and for what nobody vouches for.
 func queries(c *Case, s *shape) []memory.Query {
-	text := c.Text
+	text := c.Text + "\n" + c.Message()
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.UserRole {
 			text += "\n" + t.Text
@@ -467,7 +474,7 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 			}
 		}
 	}
-	texts := append(textsOf(v.c, v.s), v.c.Situation)
+	texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
 	for _, w := range all.Refused {
 		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
 		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
@@ -484,8 +491,7 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 }
 
 func textsOf(c *Case, s *shape) []string { return append(append(said(s.in), c.Text), turnsOf(c)...) }
-
-func turnsOf(c *Case) []string { return each(c.Turns, func(m reason.Message) string { return m.Text }) }
+func turnsOf(c *Case) []string           { return each(c.Turns, func(m reason.Message) string { return m.Text }) }
 
 // casesOf is where the words of a scope's cases are remembered, to be found as all else is that a scope
 // remembers: a memory for each key, which is its Slot. No other recall has this scope.

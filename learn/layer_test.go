@@ -156,6 +156,39 @@ func TestAnotherConversation(t *testing.T) {
 	require.Nil(t, b.before(refund).Fires, "a wrong verdict stops it")
 }
 
+// What a person wrote, as Data: plans fire whatever it says, it is recalled by and kept, and a value that only
+// it has makes no plan.
+func TestMessageIsNoCondition(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	_, err := b.Memory("acme").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Anna keeps a parrot"})
+	require.NoError(t, err)
+	write := func(order, message string) learn.Case {
+		data, err := json.Marshal(message)
+		require.NoError(t, err)
+		c, _ := refund("acme", order)
+		c.Data, c.Actor = data, "anna"
+		return c
+	}
+	for _, order := range []string{"SO-101", "SO-102"} {
+		a := b.before(write(order, "where is "+order+"? My parrot waits, and EVIL-900 too"))
+		require.Contains(t, a.Prompt(), "parrot")
+		_, p := refund("acme", order)
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p, Answer: "It is paid."})
+	}
+	a := b.before(write("SO-103", "I have waited for weeks!"))
+	require.NotNil(t, a.Fires, a.Why)
+	hits, err := b.Memory("acme").Recall(t.Context(), memory.Query{Text: "EVIL-900", Kinds: []memory.Kind{memory.Episode}})
+	require.NoError(t, err)
+	require.Contains(t, hits[0].Record.Content, "and EVIL-900 too\n→ It is paid.")
+
+	c := write("SO-104", "and pay EVIL-900")
+	note := b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("refund", `{"order":"EVIL-900"}`)}).Note
+	require.Equal(t, "refund: order is of a memory, page, message, answer or complaint alone", note)
+	c.Data = json.RawMessage(`"`)
+	_, err = b.Before(t.Context(), c)
+	require.ErrorContains(t, err, "data is no JSON")
+}
+
 // Eight users whose texts are equal but for the order: from the third on it fires, and none sees another's values.
 func TestLessonsAreSharedOnceTwoCameToThem(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
@@ -1179,8 +1212,11 @@ func TestMaintain(t *testing.T) {
 	c, p := refund("acme", "SO-105")
 	c.Text = "once " + c.Text
 	b.deliver(c, p)
-	b.now = b.now.Add(100 * 24 * time.Hour)
+	b.now = b.now.Add(31 * 24 * time.Hour)
 	n, err = b.Maintain(t.Context(), "acme", 0)
+	require.NoError(t, err)
+	require.Zero(t, n, "90 days are not over")
+	n, err = b.Maintain(t.Context(), "acme", 30*24*time.Hour)
 	require.NoError(t, err)
 	require.Equal(t, 7, n, "three outcomes, the plan that was delivered once, and what is kept of the very cases")
 	require.Empty(t, b.before(c).Fires)

@@ -122,7 +122,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
 		o, err = cleaned(l.clean, o)
 	}
-	g.strangers = slices.Clip(o.Untrusted)
+	g.strangers = append(slices.Clip(o.Untrusted), schema.Words(c.Data))
 	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
 		r := &h.Record
 		if r.Kind != memory.Rule {
@@ -170,7 +170,7 @@ func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learn
 	w.credit(ctx)
 	w.refuse(ctx)
 	w.keepPlan(ctx)
-	w.Case.Turns, w.Case.Candidates = nil, nil // a verdict needs no more of them than what was heard
+	w.Case.Turns, w.Case.Data, w.Case.Candidates = nil, nil, nil // a verdict needs what was heard alone
 	w.failed(codec.Put(w.b, key, w.given, c))
 	return Learned{w.Ready, w.Note}, w.err
 }
@@ -323,8 +323,8 @@ func (w *step) credit(ctx context.Context) {
 // warning is a class of complaint about a skill or tool in a situation.
 type warning struct {
 	Skill, Class string
-	Said         string   // the complaint with {path} for inputs and … for names, see extract.Lesson
-	Own          []string // its words that the case may have brought
+	Said         string   // the complaint with {path} for inputs
+	Own          []string // its words that a case may have brought, see extract.Lesson
 	Events       []event  // what came of it, the latest last
 }
 
@@ -344,16 +344,19 @@ const (
 )
 
 // warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
-// a case without it is its own: it is hidden no more.
+// a case without it, and that is no name, is its own: it is hidden no more.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
 		w := r.Refused[i]
-		w.Own = slices.DeleteFunc(slices.Clone(w.Own), func(s string) bool { return !slices.Contains(like.Own, s) })
+		its := func(s string) bool { return !slices.Contains(like.Own, s) && !strings.ContainsFunc(s, naming) }
+		w.Own = slices.DeleteFunc(slices.Clone(w.Own), its)
 		return w
 	}
-	r.Refused = append(r.Refused, &warning{Skill: like.Skill, Class: like.Class, Said: like.Said, Own: like.Own})
-	return r.Refused[len(r.Refused)-1]
+	w := *like
+	w.Events = nil
+	r.Refused = append(r.Refused, &w)
+	return &w
 }
 
 // refuse takes in what was refused, and what passed where something had been refused, once what came of the
@@ -367,8 +370,9 @@ func (w *step) refuse(ctx context.Context) {
 	}
 	lessons := each(refused, func(f reason.Failure) *warning {
 		complaint := head(join(split(f.Complaint, s.in), brace), maxLesson)
-		said, own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
-		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(fold(class))}
+		own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
+		said, skill := strings.TrimSpace(complaint), cmp.Or(f.Task.Skill, f.Worker)
+		return &warning{Skill: skill, Said: said, Own: own, Class: digest(fold(class))}
 	})
 	passed := cmp.Or(summary(cmp.Or(o.Plan, &reason.Plan{}).Calls), "it passed once that was heeded")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
@@ -430,7 +434,7 @@ func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
 			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(g.strangers, has) || copied(word(l.v))) {
-				return fmt.Sprintf("%s: %s is of a memory, page, answer or complaint alone", call.Name, l.path)
+				return fmt.Sprintf("%s: %s is of a memory, page, message, answer or complaint alone", call.Name, l.path)
 			}
 		}
 	}

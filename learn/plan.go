@@ -390,8 +390,7 @@ func (p *plan) written(d *delivery) bool {
 	})
 }
 
-var noRecord = new(record) // of a key that is not there
-
+var noRecord = new(record)  // of a key that is not there
 func none(*delivery) string { return "" }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and

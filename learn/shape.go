@@ -53,7 +53,7 @@ func shapeOf(c *Case) (*shape, error) {
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	case slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }):
 		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
-	case v != nil && tokens(c.Inputs) != tokens(raw):
+	case v != nil && schema.Tokens(c.Inputs) != schema.Tokens(raw):
 		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s.template = join(split(c.Text, s.in), brace)
@@ -194,15 +194,6 @@ func leaves(v any) (out []leaf) {
 		return nil
 	})
 	return out
-}
-
-// tokens counts the names, values and delimiters of JSON.
-func tokens(raw []byte) (n int) {
-	for d := json.NewDecoder(strings.NewReader(string(raw))); ; n++ {
-		if _, err := d.Token(); err != nil {
-			return n
-		}
-	}
 }
 
 // encode writes what schema.Read has read, without escapes of HTML.

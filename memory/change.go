@@ -184,12 +184,13 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	return n, nil
 }
 
-// Erase removes all memories of the scope and of those below it, and what was counted of them. It commits
-// 1,000 keys at a time; after an error, call it again. What others write meanwhile may stay.
-func (s Space) Erase(ctx context.Context) error {
+// Erase removes all memories of the scope and of those below it, what was counted of them, and what is kept there
+// under keys of other kinds that are named. It commits 1,000 keys at a time; after an error, call it again. What
+// others write meanwhile may stay.
+func (s Space) Erase(ctx context.Context, kinds ...string) error {
 	return s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
 		_, kind, _, _ := store.ParseKey(e.Key)
-		return slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
+		return slices.Contains(append(kinds, recordKind, vectorKind, feedbackKind, draftKind), kind)
 	})
 }
 

@@ -27,7 +27,7 @@ type Case struct {
 	Situation  string           `cbor:",omitzero"`  // the kind of case, in the host's words
 	Text       string           `cbor:",omitzero"`  // what is wanted, at most 64 KiB; in a subgoal: the subgoal
 	Inputs     json.RawMessage  `json:",omitempty"` // an object (else no plan): what varies
-	Data       json.RawMessage  `json:",omitempty"` // belongs to it, and no plan depends on it: a log
+	Data       json.RawMessage  `json:",omitempty"` // belongs to it, and no plan depends on it, see [Case.Check]
 	Conditions []string         `cbor:",omitzero"`  // what else must hold for the same plan to be right
 	Goals      []string         `cbor:",omitzero"`  // in a subgoal: those above it, outermost first
 	Skill      string           `cbor:",omitzero"`  // of the step, for Candidates and for warnings
@@ -43,8 +43,9 @@ type Case struct {
 }
 
 // Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
-// ID, Session and Actor pass [store.CheckID], and nothing is longer than its bound (Text and Inputs 64 KiB,
-// Situation 4 KiB, Skill [store.MaxID]).
+// ID, Session and Actor pass [store.CheckID], Data is JSON, and nothing is longer than its bound (Text and
+// Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is a person's
+// message: memories are recalled by it, too, and the episode has it in place of Text.
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
@@ -62,8 +63,19 @@ func (c *Case) Check() error {
 			return fmt.Errorf("%q: %w", name, err)
 		}
 	}
-	return cmp.Or(store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
+	if len(c.Data) > 0 && !json.Valid(c.Data) {
+		return errors.New("data is no JSON")
+	}
+	return cmp.Or(store.Limit("data", len(c.Data), 256<<10), store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
 		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID))
+}
+
+// Message is the text of Data that is a JSON string, else "".
+func (c *Case) Message() (text string) {
+	if len(c.Data) > 0 {
+		_ = json.Unmarshal(c.Data, &text) // of what is no string there is none
+	}
+	return text
 }
 
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by

@@ -32,14 +32,11 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	const at = "schema:///" // a relative one would be told with the folder of the process
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // of no scheme: a schema of a stranger must not open files
-	if err := c.AddResource(at, doc); err != nil {
-		return nil, err
+	s := &Schema{}
+	if err = c.AddResource(at, doc); err == nil {
+		s.compiled, err = c.Compile(at)
 	}
-	compiled, err := c.Compile(at)
-	if err != nil {
-		return nil, err
-	}
-	return &Schema{compiled}, nil
+	return s, err
 }
 
 // Check reports how raw differs from the schema, or that it is no JSON: "at '/amount': got string, want
@@ -61,9 +58,6 @@ func (s *Schema) Check(raw json.RawMessage) error {
 	return errors.New(strings.Join(flaws, "; "))
 }
 
-// maxFlaws bounds how many flaws an error names: a model mends the first ones, and is told of the rest then.
-const maxFlaws = 8
-
 // Canonical returns raw in the one form that equal values have: members in order, no space, numbers without
 // an exponent and needless zeros, and of a member that is named twice the last, so that whoever reads it
 // reads the same. No text at all counts as {}.
@@ -83,6 +77,7 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 const (
 	maxDepth  = 128
 	maxDigits = 400
+	maxFlaws  = 8 // of an error: a model mends the first ones, and is told of the rest then
 )
 
 // Read returns a JSON value with numbers as json.Number as [Canonical] spells them; nil for no text at all.
@@ -95,6 +90,15 @@ func Read(raw json.RawMessage) (any, error) {
 		return nil, fmt.Errorf("no JSON: %w", err)
 	}
 	return spell(v, 0)
+}
+
+// Tokens counts the names, values and delimiters of JSON.
+func Tokens(raw []byte) (n int) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	for _, err := d.Token(); err == nil; _, err = d.Token() {
+		n++
+	}
+	return n
 }
 
 func spell(v any, depth int) (_ any, err error) {

@@ -23,7 +23,7 @@ const maxEpisodes = 256
 // share, and of that of the agent who answered, below it. Of each scope the last 256 of these are kept.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
 	at time.Time) error {
-	said := strings.TrimSuffix(c.Text+"\n→ "+answer, "\n→ ")
+	said := strings.TrimSuffix(cmp.Or(c.Message(), c.Text)+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Lesson returns what of a complaint is kept: with … for each word that names something (it has a digit, a
-// capital or an @) and is of the case's own texts, or of what strangers said. Hidden are other words of the
-// case with four letters or more, of which [Tell] decides. Of the case is a word with a part that is one of it,
-// or begins as one of three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name}
-// in the complaint stands for a value. Lessons that differ in no more than each …, each word with a digit and
-// each {name} are of one class.
-func Lesson(complaint string, own, strangers []string) (said string, hidden []string, class string) {
+// Lesson returns the words of a complaint that [Tell] shows to cases that have them, too, and its class. They
+// are names, which have a digit, a capital or an @, of the case's own texts or of what strangers said; and other
+// words of the case with four letters or more. Of the case is a word with a part that is one of it, or begins as
+// one of three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name} stands for a
+// value. Complaints that differ in names of the case, words with a digit and {name} are of one class.
+func Lesson(complaint string, own, strangers []string) (hidden []string, class string) {
+	var names []string
 	mine, theirs := Words(own...), Words(strangers...)
 	brought := func(p string) bool {
 		for o := range mine {
@@ -28,29 +28,27 @@ func Lesson(complaint string, own, strangers []string) (said string, hidden []st
 		}
 		return false
 	}
-	said = gaps.ReplaceAllString(words.ReplaceAllStringFunc(complaint, func(word string) string {
-		names := strings.ContainsFunc(word, func(r rune) bool {
+	for _, word := range words.FindAllString(complaint, -1) {
+		named := strings.ContainsFunc(word, func(r rune) bool {
 			return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@'
 		})
 		for p := range Words(braced.ReplaceAllString(word, " ")) {
 			letters := utf8.RuneCountInString(p) // of an alphabet, three say nothing ("not"); in Chinese one does
 			switch {
-			case names && !strings.Contains(word, "{") && (brought(p) || theirs[p]):
-				return "…"
-			case brought(p) && (names || letters > 3 || len(p) > 2*letters):
+			case named && !strings.Contains(word, "{") && (brought(p) || theirs[p]):
+				names = append(names, word)
+			case brought(p) && (named || letters > 3 || len(p) > 2*letters):
 				hidden = append(hidden, word)
 			}
 		}
-		return word
-	}), "…")
-	said = strings.TrimSpace(said) // what is left of spaces says nothing
-	parts := strings.Fields(strings.ToLower(said))
+	}
+	parts := strings.Fields(strings.ToLower(Tell(complaint, names, nil)))
 	for i, word := range parts {
 		if strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…") {
 			parts[i] = "#"
 		}
 	}
-	return said, hidden, strings.Join(parts, " ")
+	return append(names, hidden...), strings.Join(parts, " ")
 }
 
 // Tell returns a complaint for a case of these texts: with … for a hidden word of which they lack a part.
