@@ -750,6 +750,9 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if v != learn.Failed && t.Cause == "" && (a.Thought && !a.Blind || a.Fired || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}
 	}
+	if len(t.objective.Data) > 0 {
+		o.Untrusted = append(o.Untrusted, string(t.objective.Data))
+	}
 	for _, d := range t.lineage {
 		o.Untrusted = append(o.Untrusted, string(d.Output))
 	}

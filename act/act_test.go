@@ -71,7 +71,7 @@ func call(r *act.Runner, attempt int, inputs string) *act.Call {
 }
 
 func TestNewRunnerSaysAllThatIsWrong(t *testing.T) {
-	for _, around := range []act.Around{nil, act.AroundFunc(nil)} {
+	for _, around := range []act.Around{nil} {
 		_, err := act.NewRunner([]act.Worker{
 			{Name: "a", Executor: &works{}, Gates: []act.Gate{act.NoGate}},
 			{Name: "a", Input: json.RawMessage(`{"type":"thing"}`), Gates: []act.Gate{nil}},
@@ -694,7 +694,7 @@ func TestSlowPerson(t *testing.T) {
 func TestAround(t *testing.T) {
 	var order []string
 	wrap := func(name string) act.Around {
-		return act.AroundFunc(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+		return act.Around(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
 			order = append(order, name)
 			c.Task.Objective += " " + name
 			a := next(ctx)
@@ -715,7 +715,7 @@ func TestAround(t *testing.T) {
 
 	// An Around that loses the context does not lose what the run has done.
 	pay := &works{}
-	lost := act.AroundFunc(func(_ context.Context, _ *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+	lost := act.Around(func(_ context.Context, _ *act.Call, next func(context.Context) act.Attempt) act.Attempt {
 		return next(context.Background())
 	})
 	r = runnerWith(t, nil, nil, []act.Around{lost}, act.Worker{Name: "pay", Executor: pay, Irreversible: true})
@@ -726,8 +726,8 @@ func TestAround(t *testing.T) {
 	require.Equal(t, 1, pay.calls)
 
 	for name, bad := range map[string]act.Around{
-		"panics": act.AroundFunc(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt { panic("x") }),
-		"lies": act.AroundFunc(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt {
+		"panics": act.Around(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt { panic("x") }),
+		"lies": act.Around(func(context.Context, *act.Call, func(context.Context) act.Attempt) act.Attempt {
 			return act.Attempt{Outcome: rank.Delivered}
 		}),
 	} {
@@ -988,6 +988,6 @@ func (f modelFunc) Generate(_ context.Context, r *reason.Request) (*reason.Respo
 
 // A nil Around is refused before anything runs, not found by each attempt.
 func TestNilAround(t *testing.T) {
-	_, err := act.NewRunner(nil, nil, 0, nil, act.AroundFunc(nil), nil)
+	_, err := act.NewRunner(nil, nil, 0, nil, nil)
 	require.ErrorContains(t, err, "an Around is nil")
 }

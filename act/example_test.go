@@ -69,7 +69,7 @@ func ExampleAround() {
 func around(
 	before func(ctx context.Context, c *act.Call) context.Context, after func(c *act.Call, a act.Attempt),
 ) act.Around {
-	return act.AroundFunc(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+	return act.Around(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
 		if before != nil {
 			ctx = before(ctx, c)
 		}

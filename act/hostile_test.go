@@ -93,7 +93,7 @@ func TestStepsOfEachPart(t *testing.T) {
 	gate := act.GateFunc(func(ctx context.Context, _ *act.Call, _ *act.Result) (act.Verdict, error) {
 		return act.Verdict{Pass: true}, step(ctx, "gate", 4)
 	})
-	around := act.AroundFunc(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
+	around := act.Around(func(ctx context.Context, c *act.Call, next func(context.Context) act.Attempt) act.Attempt {
 		require.NoError(t, step(ctx, "around", 5))
 		return next(ctx)
 	})

@@ -68,7 +68,7 @@ func NewRunner(
 		r.workers = append(r.workers, &w)
 		r.inputs[&w] = s
 	}
-	if slices.ContainsFunc(around, func(a Around) bool { return call.None(a) }) {
+	if slices.ContainsFunc(around, func(a Around) bool { return a == nil }) {
 		wrong = append(wrong, errors.New("an Around is nil"))
 	}
 	return r, errors.Join(wrong...)
@@ -146,7 +146,7 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 		at.path = fmt.Sprintf("around %d/", i+1)
 		next = func(ctx context.Context) Attempt {
 			a, err := call.Do(context.WithValue(ctx, sceneKey{}, &at), 0, func(ctx context.Context) (Attempt, error) {
-				return around.Around(ctx, &own, inner), nil
+				return around(ctx, &own, inner), nil
 			})
 			if err != nil {
 				return s.failed(ctx, fmt.Errorf("around: %w", err))

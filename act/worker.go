@@ -94,13 +94,4 @@ func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.
 
 // Around wraps every attempt: it may change the Call, the attempt's own copy, before next, and look at and
 // change the Attempt after it. Its context reaches the executor. An Around that panics fails the attempt.
-type Around interface {
-	Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
-}
-
-// AroundFunc adapts a function to [Around].
-type AroundFunc func(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt
-
-func (f AroundFunc) Around(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt {
-	return f(ctx, c, next)
-}
+type Around func(ctx context.Context, c *Call, next func(context.Context) Attempt) Attempt

@@ -62,6 +62,9 @@ type Options struct {
 // prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
 func (l *Layer) prepare(c Case) (Case, error) {
 	c.Known, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, ""
+	if !strings.HasPrefix(string(c.Data), `"`) {
+		c.Data = nil // no message
+	}
 	if c.ID == "" {
 		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
 	}
@@ -121,10 +124,8 @@ const (
 	maxSuggestions = 3
 	maxLike        = 12  // keys that a case is compared with beside its own
 	maxRead        = 256 // records that are kept as they were read
-)
 
-// The kinds of keys of this package.
-const (
+	// The kinds of keys of this package.
 	planKind   = "lp" // by key of a shape: record of its plans
 	warnKind   = "lw" // by situation: record of what was refused
 	givenKind  = "lg" // by ID of the Advice: given
@@ -381,7 +382,7 @@ func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
 // think, for the lessons of its situation; and for what nobody vouches for.
 func queries(c *Case, s *shape) []memory.Query {
-	text := c.Text + "\n" + c.Message()
+	text := c.Text + "\n" + schema.Words(c.Data)
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.UserRole {
 			text += "\n" + t.Text

@@ -70,14 +70,6 @@ func (c *Case) Check() error {
 		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID))
 }
 
-// Message is the text of Data that is a JSON string, else "".
-func (c *Case) Message() (text string) {
-	if len(c.Data) > 0 {
-		_ = json.Unmarshal(c.Data, &text) // of what is no string there is none
-	}
-	return text
-}
-
 // Use returns the plan of a suggestion, by its name, with its parameters filled: by inputs, an object by
 // their names, and for the rest by the inputs of the case, whose paths are dotted. The error names a
 // parameter that nobody fills, an unknown name, a value of another JSON type than the parameter had, and a

@@ -85,7 +85,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		if err != nil {
 			return a, fmt.Errorf("worktree: %w", err)
 		}
-		host.Around = []act.Around{w}
+		host.Around = []act.Around{w.Around}
 	}
 	o := &arc.Options{
 		Scope: c.Scope, Attempts: c.Attempts, Timeout: c.Timeout, Patience: c.Patience, Daily: c.Daily,

@@ -186,7 +186,7 @@ func (a *app) tools(ctx context.Context, c *config, names []string) (out []tools
 }
 
 // worktrees has the workers that arc.yaml names edit in worktrees of the repository.
-func (a *app) worktrees(ctx context.Context, w *worktreeConfig) (act.Around, error) {
+func (a *app) worktrees(ctx context.Context, w *worktreeConfig) (*worktree.Around, error) {
 	command := func(argv []string) func(context.Context, string) error {
 		if len(argv) == 0 {
 			return nil

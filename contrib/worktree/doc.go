@@ -7,7 +7,7 @@
 //		return command.New(worktree.Dir(ctx), os.Environ(), "codex", "exec").Execute(ctx, c)
 //	})
 //	worker := act.Worker{Name: "edit", Skills: []string{"code"}, Executor: edit}
-//	host := arc.Host{Workers: []act.Worker{worker}, Around: []act.Around{w}}
+//	host := arc.Host{Workers: []act.Worker{worker}, Around: []act.Around{w.Around}}
 //
 // An attempt of a worker that [Options].Only selects goes through these steps:
 //

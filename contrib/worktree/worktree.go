@@ -28,7 +28,7 @@ type Options struct {
 	Restart func(ctx context.Context, dir string) error // brings up what a reverted merge brought down
 }
 
-// Around is an [act.Around] that has attempts work in worktrees. They are merged one after the other.
+// Around has attempts work in worktrees, by its method. They are merged one after the other.
 type Around struct {
 	o     Options
 	repo  git
@@ -82,7 +82,7 @@ type job struct {
 // refused is in the chain of what the work itself is to blame for.
 type refused struct{ error }
 
-// Around implements [act.Around]. What Guard or Health refuses, or no commit can hold, has failed; what could
+// Around is an [act.Around]. What Guard or Health refuses, or no commit can hold, has failed; what could
 // not be done for any other reason is [rank.Unknown]. The complaint says where the work is.
 func (a *Around) Around(
 	ctx context.Context, c *act.Call, next func(context.Context) act.Attempt,

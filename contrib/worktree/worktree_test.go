@@ -331,7 +331,7 @@ func TestGoesOnElsewhere(t *testing.T) {
 				})
 				return &act.Result{Text: "done"}, err
 			})}
-		r, err := act.NewRunner([]act.Worker{w}, nil, 0, nil, around(t, repo, nil))
+		r, err := act.NewRunner([]act.Worker{w}, nil, 0, nil, around(t, repo, nil).Around)
 		require.NoError(t, err)
 		return r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: number, Worker: r.Workers()[0],
 			Task: reason.Task{Objective: "edit"}})

@@ -120,7 +120,7 @@ func sound(v reflect.Value, left *int, depth int) error {
 }
 
 // flaw says why an error, or one that it wraps, cannot be asked.
-func flaw(err error, depth int) error {
+func flaw(err error, depth int) (bad error) {
 	switch {
 	case isNil(reflect.ValueOf(err)):
 		return fmt.Errorf("%w: a nil %T as an error", ErrMalformed, err)
@@ -132,13 +132,11 @@ func flaw(err error, depth int) error {
 		wrapped = all.Unwrap()
 	}
 	for _, e := range wrapped {
-		if e != nil {
-			if bad := flaw(e, depth+1); bad != nil {
-				return bad
-			}
+		if e != nil && bad == nil {
+			bad = flaw(e, depth+1)
 		}
 	}
-	return nil
+	return bad
 }
 
 // Clock is the clock that a host has given; nil: time.Now.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -23,7 +24,7 @@ const maxEpisodes = 256
 // share, and of that of the agent who answered, below it. Of each scope the last 256 of these are kept.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
 	at time.Time) error {
-	said := strings.TrimSuffix(cmp.Or(c.Message(), c.Text)+"\n→ "+answer, "\n→ ")
+	said := strings.TrimSuffix(cmp.Or(schema.Words(c.Data), c.Text)+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
 	}
