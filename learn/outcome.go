@@ -374,7 +374,7 @@ func (w *step) refuse(ctx context.Context) {
 		said, skill := strings.TrimSpace(complaint), cmp.Or(f.Task.Skill, f.Worker)
 		return &warning{Skill: skill, Said: said, Own: own, Class: digest(fold(class))}
 	})
-	passed := cmp.Or(summary(cmp.Or(o.Plan, &reason.Plan{}).Calls), "it passed once that was heeded")
+	passed := cmp.Or(summary(cmp.Or(o.Plan, &reason.Plan{}).Calls), "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation
 		r.takeBack(of)
