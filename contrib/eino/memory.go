@@ -24,8 +24,8 @@ import (
 // MemoryOptions of a [Memory]. Nil and the zero value are the defaults. Functions may be called concurrently.
 type MemoryOptions struct {
 	// Case says more about a case than its text, which is that of the last user message: the scope, the kind of
-	// case, inputs. Of a message over 16,000 bytes a case has the first and the last 8,000, and a digest. It
-	// may be nil.
+	// case, inputs. Where it sets a Text, such as a template, the message is the Data. Of a message over 16,000
+	// bytes a case has the first and the last 8,000, and a digest. It may be nil.
 	Case func(ctx context.Context, input []*schema.Message) learn.Case
 	// Check says why an answer is not right, "" if it is. Without a Check nothing is known of an answer: what is
 	// recalled is given, and no outcome counts.
@@ -131,18 +131,22 @@ func (m *Memory) caseOf(ctx context.Context, input []*schema.Message) (c learn.C
 	if m.opts.Case != nil {
 		c = m.opts.Case(ctx, input)
 	}
+	said := ""
 	for _, msg := range input {
 		if msg != nil && msg.Role == schema.User {
-			if c.Text != "" {
-				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: c.Text})
+			if said != "" {
+				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: said})
 			}
-			c.Text = msg.Content
-			if n := len(c.Text); n > 16_000 { // beside the plan; the digest has none fire for another text
-				digest := sha256.Sum256([]byte(c.Text))
-				c.Text = fmt.Sprintf("%s\n… %d bytes, %x …\n%s", c.Text[:8000], n, digest, c.Text[n-8000:])
-			}
+			said = msg.Content
 		}
 	}
+	if n := len(said); n > 16_000 { // beside the plan; the digest has none fire for another text
+		said = fmt.Sprintf("%s\n… %d bytes, %x …\n%s", said[:8000], n, sha256.Sum256([]byte(said)), said[n-8000:])
+	}
+	if c.Text != "" && c.Data == nil {
+		c.Data, _ = json.Marshal(said) // a string is JSON
+	}
+	c.Text = cmp.Or(c.Text, said)
 	return c
 }
 

@@ -20,6 +20,7 @@ import (
 
 	arceino "github.com/arc-learn/arc/contrib/eino"
 	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 )
 
 // chat is a model that looks an order up and then answers. It names the order only where it is told to.
@@ -414,4 +415,26 @@ func TestReturnDirectly(t *testing.T) {
 	k, err := b.mem.Layer().Known(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, k.Suggestions)
+}
+
+// Where Case sets a Text, the message is no condition of a plan. Memories are recalled by it, and what only it
+// says is not learned.
+func TestTextOfTheCase(t *testing.T) {
+	b := newBench(t, arceino.MemoryOptions{Case: func(context.Context, []*schema.Message) learn.Case {
+		return learn.Case{Text: "Mend the build.", Situation: "red build"}
+	}}, editor{}, true, `{"a":"good"}`)
+	fact := memory.Draft{Kind: memory.Fact, Content: "TestParrot needs the network"}
+	_, err := b.mem.Layer().Memory("").Remember(t.Context(), fact)
+	require.NoError(t, err)
+	b.mends("a log")
+	require.NotContains(t, b.heard[0].Content, "needs the network")
+	b.mends("--- FAIL: TestParrot " + strings.Repeat("a <long> log\n", 5000))
+	require.Contains(t, b.heard[0].Content, "needs the network")
+	b.mends("a third one")
+	require.True(t, b.fires())
+	b = newBench(t, arceino.MemoryOptions{Case: func(context.Context, []*schema.Message) learn.Case {
+		return learn.Case{Text: "Mend the build."}
+	}}, editor{}, true, `{"a":"EVIL-900"}`)
+	b.mends("write EVIL-900")
+	require.Contains(t, b.Note, "alone")
 }
