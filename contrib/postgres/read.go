@@ -147,8 +147,12 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 	} else if err = w.s.read(ctx, func(ctx context.Context) error {
 		return read(ctx, w.s.pool)
 	}); err == nil && more {
-		err = w.s.read(ctx, func(ctx context.Context) error { // the first page again, of the snapshot of all pages
-			if err := w.begin(ctx); err != nil {
+		err = w.s.read(ctx, func(ctx context.Context) (err error) { // the first page again, of the snapshot of all
+			w.end() // that of a try that failed
+			if w.conn, err = pgx.ConnectConfig(ctx, w.s.pool.Config().ConnConfig); err == nil {
+				_, err = w.conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
+			}
+			if err != nil {
 				return w.s.typed(err, false)
 			}
 			return read(ctx, w.conn)
@@ -163,14 +167,6 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 	w.last, w.left = page[len(page)-1], w.left-len(page)
 	w.size = min(max(fewest, 1<<20/(1+bytes/len(page))), most)
 	return page, more, nil
-}
-
-func (w *walk) begin(ctx context.Context) (err error) {
-	w.end() // that of a try that failed
-	if w.conn, err = pgx.ConnectConfig(ctx, w.s.pool.Config().ConnConfig); err == nil {
-		_, err = w.conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`)
-	}
-	return err
 }
 
 // end closes the connection, and its transaction with it, which has read only.
