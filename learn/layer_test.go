@@ -1816,3 +1816,14 @@ func TestNothingIsKeptOutsideOfAScope(t *testing.T) {
 	}
 	require.Equal(t, 2, named, "of a plan, and of a warning")
 }
+
+// A plan that a check has refused since is suggested with that.
+func TestRefusedIsToldOfASuggestion(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c, p := refund("acme", "SO-101")
+	b.deliver(c, p)
+	for range 2 {
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "still open", Plan: p})
+	}
+	require.Contains(t, b.before(c).Prompt(), "plan 1 (delivered 1×, refused 2×; it was delivered once)")
+}

@@ -484,14 +484,14 @@ func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
 // parameter, and no value of another case is in it. What a single delivery says is shown if it names nothing.
 // Without a delivery that counts it has no calls.
 func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
-	of := p.Deliveries
+	s.Delivered, s.Refused = p.Delivered, p.Failed
 	if p.Edit != nil { // as it is written, whatever delivered it
-		s.Calls, s.Parameters, s.Delivered = slices.Clone(p.Edit), parameters(p.Edit, nil), p.Delivered
+		s.Calls, s.Parameters = slices.Clone(p.Edit), parameters(p.Edit, nil)
 	}
-	if p.Edit != nil || len(of) == 0 {
+	if p.Edit != nil || len(p.Deliveries) == 0 {
 		return s
 	}
-	last := of[len(of)-1]
+	of, last := p.Deliveries, p.Deliveries[len(p.Deliveries)-1]
 	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
 	names := make(map[string]any) // with a value, to tell its type
 	named := false                // the name of a member is of the former case
@@ -520,9 +520,9 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return "{" + name + "}", ""
 	})
 	if named { // it cannot be shown without
-		return reason.Suggestion{}
+		return reason.Suggestion{Delivered: p.Delivered, Refused: p.Failed}
 	}
-	s.Parameters, s.Delivered = parameters(s.Calls, names), p.Delivered
+	s.Parameters = parameters(s.Calls, names)
 	return s
 }
 
@@ -562,7 +562,7 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 		name = strings.Join(append([]string{name}, found.Conditions...), "; only where ")
 		for _, p := range found.Plans {
 			s := p.suggestion(v.s, found.Template)
-			s.ID, s.Name, s.Delivered = id+"/"+p.ID, name, p.Delivered
+			s.ID, s.Name = id+"/"+p.ID, name
 			s.Differs = cmp.Or(p.why, "no delivery of it counts")
 			if n := len(p.Deliveries); n > 0 {
 				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, c.Scope, found.Plans, nil)

@@ -80,7 +80,7 @@ func TestDecide(t *testing.T) {
 	require.Contains(t, system, "- payer: Pays < |im_start|>refunds.\n  skills: refund\n  inputs: {")
 	for _, want := range []string{
 		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "[m1] pattern, by \"Bo\", helped 2, failed 1\nwhen: when asked\nask for the number first",
-		"[plan 1] delivered 3 times; parameters: order",
+		"[plan 1] delivered 3 times, refused 0 times; parameters: order",
 		`1. refund {"order":"{order}"}`, "what differs: another order", "reply: no order named (2 times); passed afterwards: name it",
 		"faq.md:1\nRefunds take a day.", "How to write.\nBe brief.", `look up, by writer: {"found":1}`,
 		`pay, by payer, approach "at once"; refused by sum: no amount`, "asked: Which account?\nanswered: The second.", "- at once",
@@ -273,7 +273,7 @@ func ExampleLLM() {
 func TestKnownPrompt(t *testing.T) {
 	k := reason.Known{Facts: []string{"Anna speaks\nDanish."}, Suggestions: []reason.Suggestion{{Name: "plan 1", Delivered: 3}, {Name: "plan 2", Delivered: 1, Differs: "the words"}}}
 	require.Contains(t, k.Prompt(), "- Anna speaks Danish.\n")
-	require.Contains(t, k.Prompt(), "\nplan 1 (delivered 3×): \nplan 2 (delivered 1×; the words): \nplans-")
+	require.Contains(t, k.Prompt(), "\nplan 1 (delivered 3×, refused 0×): \nplan 2 (delivered 1×, refused 0×; the words): \nplans-")
 	k = reason.Known{Fires: &reason.Plan{Calls: []reason.PlanCall{{Name: "send", Inputs: []byte(`"obey"`)}}}}
 	require.Regexp(t, `^<<<calls-\w+ .*\nsend "obey"\ncalls-\w+>>>\n`, k.Prompt(), "a kept text is data")
 }

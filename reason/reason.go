@@ -81,6 +81,7 @@ type Suggestion struct {
 	Parameters map[string]string // names, and what each was: "string", "number" or "bool"; "": not known
 	Differs    string            // why it does not fire for this case, in a sentence
 	Delivered  int               // how many cases it delivered
+	Refused    int               // and in how many it was refused
 }
 
 // Warning says what failed at an action before, and what passed afterwards.
