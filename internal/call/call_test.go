@@ -120,7 +120,7 @@ func TestDoHasADeadline(t *testing.T) {
 }
 
 func TestBare(t *testing.T) {
-	_, parse := url.Parse("http://host/?key=\x7f")
+	_, parse := url.Parse("http://host/?key=" + strings.Repeat("\x7f", 1))
 	gone := errors.New("it is gone")
 	for _, err := range []error{gone, fmt.Errorf("dial: %w", &url.Error{Op: "Get", URL: "http://host/?key=1", Err: gone})} {
 		require.Equal(t, gone, call.Bare(err))
