@@ -144,7 +144,7 @@ func Marshal(v any) (json.RawMessage, error) {
 
 // Words returns what a JSON string says, and other JSON as it is.
 func Words(raw json.RawMessage) (text string) {
-	if json.Unmarshal(raw, &text) != nil {
+	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
 		text = string(raw)
 	}
 	return text
