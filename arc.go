@@ -132,7 +132,7 @@ type Agent struct {
 	former  uint64               // how many before
 	stopped bool
 
-	compacted time.Time
+	compacted time.Time // when the last compaction began
 }
 
 // live is a run that is under way here.

@@ -267,16 +267,16 @@ func (a *Agent) compactLater(b *store.Batch) error {
 	return codec.Put(b, dueKey(at, "", ""), dueEntry{Process: a.process.name, Kind: dueCompact}, store.Any)
 }
 
-// compact rewrites the files of the store without what was erased.
+// compact rewrites the files of the store without what was erased before.
 func (a *Agent) compact(ctx context.Context, due string) error {
+	a.mu.Lock()
+	a.compacted = a.opts.Now() // what is deleted while it runs waits for the next
+	a.mu.Unlock()
 	if c, ok := a.store.(store.Compacter); ok {
 		if err := c.Compact(ctx); err != nil {
 			return err
 		}
 	}
-	a.mu.Lock()
-	a.compacted = a.opts.Now()
-	a.mu.Unlock()
 	_, err := a.store.Commit(ctx, store.Op{Key: due, Delete: true})
 	return err
 }

@@ -23,9 +23,14 @@ import (
 type compacts struct {
 	store.Store
 	n, fail atomic.Int64
+	takes   time.Duration
 }
 
-func (c *compacts) Compact(context.Context) error { c.n.Add(1); return nil }
+func (c *compacts) Compact(context.Context) error {
+	c.n.Add(1)
+	<-time.After(c.takes)
+	return nil
+}
 
 func (c *compacts) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if c.fail.Add(-1) == 0 {
@@ -145,6 +150,30 @@ func TestErase(t *testing.T) {
 			break
 		}
 	}
+}
+
+// Whoever maintains many scopes in a row has the files rewritten at once, and once more when the hour is over,
+// however long that takes.
+func TestFewCompactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &compacts{Store: store.NewMem(), takes: 10 * time.Second}
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, &arc.Options{Retention: time.Minute})
+		scopes := []memory.Scope{"acme/a", "acme/b", "acme/c"}
+		for _, scope := range scopes {
+			run(t, a, arc.Objective{Scope: scope, Text: "write"})
+		}
+		time.Sleep(time.Hour)
+		for _, scope := range scopes {
+			n, err := a.Maintain(t.Context(), scope)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 1, st.n.Load())
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 2, st.n.Load(), "of what was deleted meanwhile")
+	})
 }
 
 // A day's budget is of all runs of a tenant, over restarts; the next day there is a new one.
