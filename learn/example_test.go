@@ -57,7 +57,7 @@ func ExampleLayer_Erase() {
 	c := learn.Case{Scope: "acme/anna", Text: "Where is my order?", Actor: "anna"}
 	advice, err := layer.Before(ctx, c)
 	check(err)
-	_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Plan: &reason.Plan{
+	_, err = layer.After(ctx, advice, learn.Outcome{Verdict: learn.Delivered, Worker: "ava", Plan: &reason.Plan{
 		Calls: []reason.PlanCall{{Name: "lookup", Inputs: json.RawMessage(`{"who":"anna"}`)}},
 	}})
 	check(err)
