@@ -167,7 +167,8 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	a := &Agent{
 		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
 		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
-		opts: *cmp.Or(o, &Options{}),
+		opts:   *cmp.Or(o, &Options{}),
+		former: uint64(time.Now().UnixMicro()), // no mark is 0, or of a former process
 	}
 	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
 	opts := &a.opts
@@ -201,7 +202,6 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if a.process, err = newProcess(opts.Process, st); err != nil {
 		return nil, err
 	}
-	a.note("") // no mark is 0
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if changer := a.process.changer; changer != nil {
 		seen, err := mark(ctx, changer)

@@ -1439,6 +1439,24 @@ func TestChanged(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// A mark that was kept over a restart is not one of the next Agent, which has committed as much.
+func TestChangedSinceARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, marks := store.NewMem(), [2]uint64{}
+		for i := range marks {
+			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+			run(t, a, arc.Objective{ID: fmt.Sprint(i), Text: "write"})
+			_, _, err := a.In("").Changed(marks[0])
+			require.ErrorIs(t, err, store.ErrNotFound)
+			_, marks[i], _ = a.In("").Changed(0)
+			_, _, err = a.In("").Changed(marks[i])
+			require.NoError(t, err)
+			require.NoError(t, a.Close())
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // A caller that goes while the reasoner answers a worker: the answer is kept.
 func TestCallerGoesAtAnswer(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
