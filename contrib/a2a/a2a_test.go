@@ -260,6 +260,22 @@ func TestStrangersAndNumbers(t *testing.T) {
 	require.Contains(t, string(sent), "9007199254740993")
 }
 
+// A request that is too large is refused before it is all read.
+func TestTooLarge(t *testing.T) {
+	url := serve(t, open(t, arc.Host{Workers: []act.Worker{worker("near", paint)}}))
+	for size, want := range map[int]string{60 << 10: `"completed"`, 64 << 20: "too large"} {
+		text := bytes.Repeat([]byte("a"), size)
+		body := io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":`+
+			`{"kind":"message","messageId":"1","role":"user","parts":[{"kind":"text","text":"`),
+			bytes.NewReader(text), strings.NewReader(`"}]}}}`))
+		resp, err := http.Post(url, "application/json", body)
+		require.NoError(t, err)
+		said, err := io.ReadAll(resp.Body)
+		require.NoError(t, errors.Join(err, resp.Body.Close()))
+		require.Contains(t, string(said[:min(len(said), 1<<20)]), want)
+	}
+}
+
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

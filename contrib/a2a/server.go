@@ -34,8 +34,8 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 // answers are streamed. A nil scope is that of the Agent's Options for everybody.
 //
 // The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
-// scope, is another task of the same run. A task is there for callers of its scope. The last 10,000 are in
-// memory; an older one, and each after a restart, is read from its run, and has no history.
+// scope, is another task of the same run. A task is there for callers of its scope: the last 1,000 from memory,
+// an older one, and each after a restart, from its run, without history. A request has at most 512 KiB.
 //
 // Pages of other origins are refused. Who may call is for the host's middleware to say, also on a loopback
 // address, which any page may give a name of its own.
@@ -58,11 +58,11 @@ func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(&card))
-	last, _ := lru.New[string, []byte](10_000) // the error is of a size below 1
+	last, _ := lru.New[string, []byte](1000) // the error is of a size below 1
 	s := &server{agent: agent, scope: own, last: last}
 	with := []a2asrv.RequestHandlerOption{a2asrv.WithTaskStore(s), a2asrv.WithCallInterceptor(s)}
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(s, with...)))
-	return http.NewCrossOriginProtection().Handler(mux)
+	return http.NewCrossOriginProtection().Handler(http.MaxBytesHandler(mux, 512<<10))
 }
 
 // server carries tasks out, and has those of the SDK, each under the scope of who calls: for others it is not
