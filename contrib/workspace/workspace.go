@@ -262,9 +262,10 @@ func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (o
 		if word = strings.Trim(word, ".,:;!?()\"'`"); utf8.RuneCountInString(word) < 4 {
 			continue
 		}
-		found, _ := w.Text(ctx, nil, "git", "grep", "-liFI", "-e", word) // its exit code is 1 where it finds none
-		for f := range strings.Lines(found) {
-			hits[strings.TrimSpace(f)]++
+		// Its exit code is 1 where it finds none.
+		found, _ := w.Text(ctx, nil, "git", "-c", "core.fsmonitor=false", "grep", "--no-color", "-zliFIe", word)
+		for f := range strings.FieldsFuncSeq(found, func(r rune) bool { return r == 0 }) {
+			hits[f]++
 		}
 	}
 	files := slices.SortedFunc(maps.Keys(hits), func(x, y string) int {
@@ -272,9 +273,8 @@ func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (o
 	})
 	for _, f := range files[:min(len(files), 5)] {
 		data, err := os.ReadFile(filepath.Join(w.Dir(ctx), f))
-		if err == nil && utf8.Valid(data) {
-			text := string(data[:min(len(data), 3*tokens/5)]) // three bytes count as a token
-			out = append(out, f+"\n"+strings.ToValidUTF8(text, ""))
+		if err == nil && utf8.Valid(data) { // three bytes count as a token
+			out = append(out, f+"\n"+strings.ToValidUTF8(string(data[:min(len(data), 3*tokens/5)]), ""))
 		}
 	}
 	return out, ctx.Err()

@@ -109,6 +109,21 @@ func TestSearch(t *testing.T) {
 	require.Contains(t, found[0], "mail.go\npackage mail\n// Send")
 	require.LessOrEqual(t, len(found[0]), 36+len("mail.go\n"))
 	var _ reason.Source = w.Search
+	for _, args := range []string{"config color.ui always", "config core.fsmonitor false-or-no-program"} {
+		cmd := exec.Command("git", strings.Fields(args)...)
+		cmd.Dir = dir
+		require.NoError(t, cmd.Run())
+	}
+	for _, name := range []string{"prüfung.go", "日本.go", "tab\t\"quotes\".go", "-dash.go", " blank\nline.go "} {
+		write(t, "heron "+name, dir, name)
+		cmd := exec.Command("git", "add", "-A")
+		cmd.Dir = dir
+		require.NoError(t, cmd.Run())
+		found, err = w.Search(t.Context(), "find the heron", 1000)
+		require.NoError(t, err)
+		require.Equal(t, []string{name + "\nheron " + name}, found, "whatever the person has set for git")
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+	}
 }
 
 func TestCodingAgent(t *testing.T) {
