@@ -291,6 +291,7 @@ func TestUsage(t *testing.T) {
 		{"runs --status foo", exitUsage, "it is running, waiting"},
 		{"remember --type nope x", exitUsage, "it is fact, pattern, failure or rule"},
 		{"notes", 0, "nothing is noted"},
+		{"--version", 0, "arc version"},
 		{"creds unlock", exitFailed, "ARC_CREDS_PASSWORD is not set"},
 		{"--dir nowhere runs", exitFailed, "nowhere"},
 		{"do --input nonsense x", exitUsage, "no JSON"},

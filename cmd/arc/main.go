@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -108,8 +109,10 @@ func execute(ctx context.Context, c *command) int {
 }
 
 func (c *command) root() *cobra.Command {
+	built, _ := debug.ReadBuildInfo() // some builds leave it out
 	root := &cobra.Command{
 		Use: "arc", Short: "An agent in a folder that learns from what its gates pass and refuse",
+		Version:       cmp.Or(cmp.Or(built, new(debug.BuildInfo)).Main.Version, "unknown"),
 		SilenceErrors: true, SilenceUsage: true, RunE: c.leaf(reads, "arc", "", c.overview, nil).RunE,
 	}
 	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", c.Width)

@@ -422,7 +422,8 @@ func TestWeb(t *testing.T) {
 // A coding agent is told the skills, and its figures are its own.
 func TestCodingAgent(t *testing.T) {
 	s := newShell(t, "workers:\n- {name: coder, agent: [./coder.sh]}\n")
-	s.write("coder.sh", "#!/bin/sh\ncat > order.json\n"+
+	s.env = append(s.env, "ARC_CREDS_PASSWORD=correct horse", "CODER_KEY=its own")
+	s.write("coder.sh", "#!/bin/sh\ncat > order.json\nenv > env\n"+
 		`echo '{"type":"result","result":"merged","total_cost_usd":0.25,`+
 		`"usage":{"input_tokens":10,"output_tokens":5}}'`)
 	s.write("SOUL.md", "I am thorough.")
@@ -435,6 +436,8 @@ func TestCodingAgent(t *testing.T) {
 	})
 	require.Contains(t, s.read("order.json"), "I am thorough.")
 	require.Contains(t, s.read("order.json"), "Commit small.")
+	require.Contains(t, s.read("env"), "CODER_KEY=its own")
+	require.NotContains(t, s.read("env"), "correct horse", "which opens all credentials")
 }
 
 // A worker in a worktree: what its gates, the guard or the health check refuse is not in the tree that people

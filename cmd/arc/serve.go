@@ -240,9 +240,5 @@ func (c *command) control(ctx context.Context, file, systemd, launchd string) er
 
 // writeFile writes a file, and the folder that it is in.
 func writeFile(file, text string) error {
-	err := os.MkdirAll(filepath.Dir(file), 0o755)
-	if err == nil {
-		err = os.WriteFile(file, []byte(text), 0o644)
-	}
-	return err
+	return cmp.Or(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
 }
