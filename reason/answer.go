@@ -93,13 +93,16 @@ func answered(text string, structured bool) string {
 	return text
 }
 
-// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{",
-// around it a code fence; after it comes nothing.
+// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{" or a
+// tag that it is within, around it a code fence; after it comes nothing.
 func Object(text string) (json.RawMessage, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
 		return nil, errors.New("there is no JSON object in it")
+	}
+	if tags := mark.FindAllString(text[:start], -1); len(tags) > 0 && !strings.Contains(tags[len(tags)-1], "/") {
+		return nil, fmt.Errorf("the object is within %s, as a thought is", tags[len(tags)-1])
 	}
 	d := json.NewDecoder(strings.NewReader(text[start:]))
 	var raw json.RawMessage

@@ -132,6 +132,25 @@ func TestThoughtWithoutItsBeginning(t *testing.T) {
 	}
 }
 
+// A thought may begin behind words, too: a draft in it is no answer.
+func TestDraftInAThought(t *testing.T) {
+	const draft, answer = `{"way":"left"}`, `{"way":"right"}`
+	for said, ok := range map[string]bool{
+		"Let me see.\n<think>\n" + draft:                           false,
+		"<think>so</think>Okay. <thinking>" + draft + "\n":         false,
+		"Hm. [THINK] I go " + draft:                                false,
+		"Let me see.\n<think>\n" + draft + "\n</think>\n" + answer: true,
+		"What <b>I</b> would do, if a < b and c > d: " + answer:    true,
+		"As [1] says: " + answer:                                   true,
+	} {
+		m := reasontest.NewScript(reasontest.Say(said), reasontest.Say(answer))
+		got, _, err := reason.Ask[answered](t.Context(), m, request(), nil)
+		require.NoError(t, err)
+		require.Equal(t, "right", got.Way, said)
+		require.Equal(t, ok, len(m.Requests()) == 1, said)
+	}
+}
+
 // A model that thinks in its text, and then calls a tool, has answered; one whose thought never ends has not.
 func TestThoughtBeforeCalls(t *testing.T) {
 	for said, ok := range map[string]bool{"<think>I look it up.</think>\n": true, "I look it up.\n</think>\n": true, "<think>I look it": false} {
