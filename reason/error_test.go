@@ -199,6 +199,14 @@ func TestTransport(t *testing.T) {
 		_, err = (&http.Client{Transport: reason.Transport(nil)}).Do(r)
 		require.Equal(t, reason.Permanent, reason.Classify(err).Class, "%s: %v", address, err)
 	}
+	for _, key := range []string{"sk-12\n3456", "sk-123456\x00"} { // waiting mends no key
+		h := http.Header{"Authorization": {"Bearer " + key}}
+		c := &http.Client{Transport: reason.Transport(nil)}
+		_, err := reason.Post(t.Context(), c, srv.URL, "/v1", h, nil, "small", "SMALL_KEY")
+		require.Equal(t, reason.Permanent, reason.Classify(err).Class, "%v", err)
+		require.ErrorContains(t, err, "the key that of SMALL_KEY")
+		require.NotContains(t, err.Error(), "sk-12")
+	}
 	_, err = (&http.Client{Transport: reason.Transport(vault{})}).Do(r)
 	require.Equal(t, reason.Permanent, reason.Classify(err).Class, "what the transport of a host knows: %v", err)
 }

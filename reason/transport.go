@@ -24,8 +24,8 @@ type transport struct{ base http.RoundTripper }
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if err != nil { // by adapters it is told without the address, which may have a key in it
-		class := Unavailable
-		if r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+		class, odd := Unavailable, strings.Contains(err.Error(), "invalid header") // a key with a line end in it
+		if odd || r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 			class = Permanent // a wrong address is no outage, which would be waited for
 		}
 		own, _ := errors.AsType[*Error](err) // of base, which may know that there is no key
@@ -61,7 +61,7 @@ func Post(
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := c.Do(r)
 	if e, ok := errors.AsType[*Error](err); ok {
-		if err = e; e.Status >= http.StatusUnauthorized && e.Status <= http.StatusNotFound {
+		if err = e; e.Status > 400 && e.Status <= 404 || e.Status == 0 && e.Class == Permanent {
 			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
 				e.Err, model, r.URL.Scheme, r.URL.Host, env)
 		}

@@ -49,7 +49,7 @@ func New(name string, o *Options) *Model {
 	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
 	m.o.URL = cmp.Or(m.o.URL, "https://api.anthropic.com")
 	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
-	m.o.Key = cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))
+	m.o.Key = strings.TrimSpace(cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))) // a file ends with a line end
 	m.o.Extra = maps.Clone(m.o.Extra)
 	m.client = *cmp.Or(m.o.Client, http.DefaultClient)
 	m.client.Transport = reason.Transport(m.client.Transport)

@@ -22,7 +22,7 @@ func TestEmbedder(t *testing.T) {
 		fmt.Fprint(w, answer)
 	}))
 	defer server.Close()
-	e := NewEmbedder("small", &Options{URL: server.URL + "/v1", Key: "key-0123456789"})
+	e := NewEmbedder("small", &Options{URL: server.URL + "/v1", Key: " key-0123456789\r\n"}) // as a file has it
 	require.Equal(t, "small", e.Model())
 	vectors, err := e.Embed(t.Context(), []string{"a", "b"})
 	require.NoError(t, err)
