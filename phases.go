@@ -110,9 +110,7 @@ func (t *turn) step(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		inner, end := t.agent.trace(ctx, string(was), t.ID, "worker", t.Current.Worker)
-		next, err := phases[was](t, inner)
-		end(err)
+		next, err := t.phase(ctx, was)
 		if err != nil {
 			return err
 		}
@@ -124,6 +122,13 @@ func (t *turn) step(ctx context.Context) error {
 			return t.commit(context.WithoutCancel(ctx))
 		}
 	}
+}
+
+func (t *turn) phase(ctx context.Context, p phase) (next phase, err error) {
+	ctx, end := t.agent.trace(ctx, string(p), t.ID, "worker", t.Current.Worker)
+	defer func() { end(err) }()
+	err = errGone
+	return phases[p](t, ctx)
 }
 
 // The phases, in the order in which they happen. None of them writes to the store: what

@@ -22,6 +22,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
+// errGone is what a span is told that host code has ended, with its goroutine.
+var errGone = errors.New("arc: runtime.Goexit")
+
 // errLeft is the cause of a run that stops because the Agent does.
 var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
 
@@ -233,9 +236,12 @@ func (a *Agent) workOn(
 	defer end(true) // where host code ends the goroutine, by runtime.Goexit; after another end it does nothing
 	t, err := a.load(ctx, at, scope, id, own, fresh)
 	if err == nil {
-		inner, end := a.trace(ctx, "run", id, "scope", string(scope))
-		err = f(inner, t)
-		end(err)
+		err = func() (err error) {
+			ctx, end := a.trace(ctx, "run", id, "scope", string(scope))
+			defer func() { end(err) }()
+			err = errGone
+			return f(ctx, t)
+		}()
 	}
 	err = stopped(ctx, caller, err)
 	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)

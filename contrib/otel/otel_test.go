@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"testing"
 	"time"
 
@@ -123,14 +124,24 @@ func TestAgent(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{{
 		Name: "w", Gates: []act.Gate{act.NoGate},
-		Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if c.Text == "leave" {
+				runtime.Goexit()
+			}
 			return &act.Result{Text: secret}, nil
 		}),
 	}}}, &arc.Options{Trace: otel.Trace(trace.NewTracerProvider(trace.WithSpanProcessor(spans)))})
 	require.NoError(t, err)
 	_, err = a.Run(t.Context(), arc.Objective{Text: secret})
 	require.NoError(t, err)
+	left := make(chan bool)
+	go func() {
+		defer close(left)
+		_, _ = a.Run(context.Background(), arc.Objective{Text: "leave"})
+	}()
+	<-left
 	require.NoError(t, a.Close())
+	require.Len(t, spans.Ended(), len(spans.Started()), "each span ends")
 	names := map[string]bool{}
 	for _, s := range spans.Ended() {
 		names[s.Name()] = true
