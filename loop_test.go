@@ -579,6 +579,40 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	require.Len(t, mail.Calls(), 4)
 }
 
+// A ruling in a tenant's inbox is on one run: runs of one ID in two scopes, and two runs of a scope, do the same.
+func TestApprovalIsOfOneRun(t *testing.T) {
+	w := &arctest.Worker{}
+	pay := w.As("pay")
+	pay.Mode = act.Gated
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{pay}}, nil)
+	status := map[string]arc.Status{}
+	for _, o := range []arc.Objective{{Scope: "fin/a", ID: "nightly"}, {Scope: "fin/b", ID: "nightly"}, {Scope: "fin/b", ID: "again"}} {
+		o.Text, o.Inputs = "Pay.", json.RawMessage(`{"usd":5}`)
+		run(t, a, o)
+		status[string(o.Scope)+" "+o.ID] = arc.Waiting
+	}
+	ruled := map[string]bool{}
+	for range status {
+		for p, err := range a.In("fin").Approvals(t.Context()) {
+			require.NoError(t, err)
+			require.False(t, ruled[p.ID])
+			ruled[p.ID] = true
+			require.NoError(t, a.In("fin").Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}))
+			_, err := a.In(p.Scope).Wait(t.Context(), p.Run)
+			require.NoError(t, err)
+			status[string(p.Scope)+" "+p.Run] = arc.Delivered
+			break
+		}
+		for run, want := range status {
+			scope, id, _ := strings.Cut(run, " ")
+			r, err := a.In(memory.Scope(scope)).Report(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, want, r.Status, run)
+		}
+	}
+	require.Len(t, w.Calls(), 3)
+}
+
 // A8: eight users, whose texts are equal and whose orders differ: the plan fires from the third on.
 func TestEightUsers(t *testing.T) {
 	r := &arctest.Reasoner{Decision: fixed}

@@ -311,8 +311,8 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	id := digest([]byte(strings.Join([]string{a.call.Run, a.kind, a.Name, strconv.Itoa(a.call.Attempt),
-		a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
+	id := digest([]byte(strings.Join([]string{string(a.call.Scope), a.call.Run, a.kind, a.Name,
+		strconv.Itoa(a.call.Attempt), a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
 	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
 	p := Approval{ToolCall: shown, Scope: a.call.Scope, Run: a.call.Run, About: a.call.Task.Objective, Mode: mode}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.

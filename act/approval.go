@@ -19,8 +19,8 @@ import (
 )
 
 // Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does
-// not show, or reorders others, is escaped. The ID is stable over restarts; another attempt, or another try
-// of an irreversible call, has another. What was asked, a person decides; a stricter Mode holds.
+// not show, or reorders others, is escaped. The ID is of one run, and stable over restarts; another attempt, or
+// another try of an irreversible call, has another. What was asked, a person decides; a stricter Mode holds.
 type Approval struct {
 	reason.ToolCall
 	Scope    store.Scope // of the run that waits
