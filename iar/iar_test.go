@@ -173,7 +173,7 @@ func TestReflectionSurvivesStorage(t *testing.T) {
 		res := iar.Structure(raw)
 		require.True(t, res.Valid, "%s: %v", raw, res.Issues)
 		require.Equal(t, r.AlignmentCheck, res.Reflection.AlignmentCheck)
-		require.Equal(t, [2]float64{r.Confidence, iar.Resonance(r)}, [2]float64{res.Confidence, iar.Resonance(res.Reflection)})
+		require.Equal(t, [2]float64{r.Confidence, iar.Resonance(r)}, [2]float64{res.Reflection.Confidence, iar.Resonance(res.Reflection)})
 
 		stored, err := cbor.Marshal(r)
 		require.NoError(t, err)

@@ -103,9 +103,9 @@ func inUnit(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
 
 // Result is what a check of a reflection found.
 type Result struct {
-	Reflection         // what was checked; of JSON, what could be read
-	Valid      bool    // the form is right: what Issues there are is advice
-	Issues     []Issue // in the order of the fields
+	Reflection Reflection // what was checked; of JSON, what could be read
+	Valid      bool       // the form is right: what Issues there are is advice
+	Issues     []Issue    // in the order of the fields
 }
 
 // Issue is one thing wrong with a reflection, or with a series of resonances.
