@@ -36,7 +36,7 @@ type Error struct {
 	Status int           // of HTTP; 0: none
 	Wait   time.Duration // before another try makes sense; 0: not known
 	Usage  *Usage        // what the failed call took; nil: unknown
-	Err    error         // in words, and part of the chain
+	Err    error         `json:"-"` // in words, and part of the chain; JSON has no place for it
 }
 
 func (e *Error) Error() string {
