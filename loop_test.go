@@ -692,6 +692,21 @@ func TestSameIDIsTheSameRun(t *testing.T) {
 	require.ErrorIs(t, err, arc.ErrObjective)
 }
 
+// Clients write null for what they do not give.
+func TestNullIsNone(t *testing.T) {
+	w := &arctest.Worker{}
+	ann := w.As("ann")
+	ann.Input = json.RawMessage(`{"type":"object"}`)
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{ann}}, nil)
+	one := run(t, a, arc.Objective{ID: "1", Tasks: []reason.Task{{Objective: "write"}}})
+	var o arc.Objective
+	require.NoError(t, json.Unmarshal([]byte(`{"ID":"1","Inputs":null,"Data":null,"Tasks":[{"Objective":"write","Inputs":null}]}`), &o))
+	require.Equal(t, one, run(t, a, o))
+	o.ID = "2"
+	require.Equal(t, arc.Delivered, run(t, a, o).Status)
+	require.Nil(t, w.Calls()[1].Task.Inputs)
+}
+
 // stuck is an executor that works until its context ends.
 func stuck(began chan<- bool) act.Worker {
 	return act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(

@@ -20,13 +20,13 @@ type Objective struct {
 	// made.
 	ID string `cbor:",omitzero"`
 
-	Text      string          `cbor:",omitzero"` // at most 64 KiB
-	Situation string          `cbor:",omitzero"` // the kind of case, in the host's words
-	Inputs    json.RawMessage `cbor:",omitzero"` // a JSON object: what varies between cases; at most 64 KiB
+	Text      string          `cbor:",omitzero"`                   // at most 64 KiB
+	Situation string          `cbor:",omitzero"`                   // the kind of case, in the host's words
+	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"` // a JSON object of at most 64 KiB: what varies
 
 	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB. A JSON
 	// string is a person's message: memories are recalled by it, too.
-	Data json.RawMessage `cbor:",omitzero"`
+	Data json.RawMessage `json:",omitempty" cbor:",omitzero"`
 
 	Session    string         `cbor:",omitzero"` // its runs are assessed together, and not told of each other
 	Scope      memory.Scope   `cbor:",omitzero"` // "": Options.Scope
@@ -124,8 +124,9 @@ func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
 	return d
 }
 
+// data is clean JSON, nil where there is none: clients write null for that.
 func data(s *redact.Sanitizer, raw json.RawMessage) json.RawMessage {
-	if len(bytes.TrimSpace(raw)) == 0 {
+	if given := bytes.TrimSpace(raw); len(given) == 0 || string(given) == "null" {
 		return nil
 	}
 	return s.Data(raw)

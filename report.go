@@ -27,7 +27,7 @@ type Report struct {
 
 	Question string // of one that asks: which of its questions Text has, for [View.Answer]
 
-	Output    json.RawMessage // of the last delivery of a delivered run
+	Output    json.RawMessage `json:",omitempty"` // of the last delivery of a delivered run
 	Approvals []act.Approval  // that it waits for
 
 	Attempts     int // calls of workers

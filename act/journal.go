@@ -24,11 +24,11 @@ import (
 // tools). Text and Data are cut at 128 KiB, Data to a JSON string.
 type Event struct {
 	At   time.Time       // zero: now
-	Kind string          `cbor:",omitzero"` // a word or two, as above; a host's own may be others
-	Name string          `cbor:",omitzero"` // of the worker or tool
-	Text string          `cbor:",omitzero"` // for people
-	Data json.RawMessage `cbor:",omitzero"` // for programs: JSON
-	Live bool            `cbor:",omitzero"` // told and not kept: a piece of what a later event has whole
+	Kind string          `cbor:",omitzero"`                   // a word or two, as above; a host's own may be others
+	Name string          `cbor:",omitzero"`                   // of the worker or tool
+	Text string          `cbor:",omitzero"`                   // for people
+	Data json.RawMessage `json:",omitempty" cbor:",omitzero"` // for programs: JSON
+	Live bool            `cbor:",omitzero"`                   // not kept: a piece of what a later event has whole
 }
 
 // Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One

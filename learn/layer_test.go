@@ -131,6 +131,14 @@ func TestAdviceIsJSON(t *testing.T) {
 	require.Equal(t, p, a.Fires)
 	require.True(t, b.after(a, learn.Outcome{Verdict: learn.Delivered}).Ready)
 	require.Empty(t, learn.Advice{}.Prompt())
+
+	ticket := func(n, inputs string) learn.Case {
+		return learn.Case{Text: "close ticket " + n, Inputs: json.RawMessage(inputs)}
+	}
+	for _, n := range []string{"1182", "1190"} {
+		b.deliver(ticket(n, ""), plan("close", `{"ticket":"`+n+`"}`))
+	}
+	require.Equal(t, plan("close", `{"ticket":"1207"}`), b.before(ticket("1207", "null")).Fires, "null is none")
 }
 
 // "Yes, please" is another case in another conversation, also once a person has judged one.

@@ -105,8 +105,9 @@ type Draft struct {
 	Supersedes []ID      `cbor:"9,keyasint,omitzero"`  // memories of the scope that do not hold any more
 	Links      []Link    `cbor:"10,keyasint,omitzero"` // what it goes with; see Query.Linked
 
-	Vector []float32       `cbor:"11,keyasint,omitzero"` // nil: the Embedder's; up to 8,192 numbers, not all 0
-	Plan   json.RawMessage `cbor:"12,keyasint,omitzero"` // the host's
+	Vector []float32 `cbor:"11,keyasint,omitzero"` // nil: the Embedder's; up to 8,192 numbers, not all 0
+
+	Plan json.RawMessage `json:",omitempty" cbor:"12,keyasint,omitzero"` // the host's
 }
 
 // Record is a memory as it is kept. It has no Vector.

@@ -27,7 +27,7 @@ type Model interface {
 type Request struct {
 	System      string          // the host's rules; "": none
 	Messages    []Message       // the oldest first, at least one
-	Schema      json.RawMessage // the JSON Schema of the answer; nil: free text
+	Schema      json.RawMessage `json:",omitempty"` // the JSON Schema of the answer; nil: free text
 	Tools       []Tool          // what the model may call
 	MaxTokens   int             // of the answer; 0: the adapter's default
 	Temperature *float64        // nil: the provider's default
@@ -54,13 +54,13 @@ type Message struct {
 // Tool is what a model is told of a tool.
 type Tool struct {
 	Name, Description string          // what the model calls it, and what it is for
-	Input             json.RawMessage // the JSON Schema of an object
+	Input             json.RawMessage `json:",omitempty"` // the JSON Schema of an object
 }
 
 // ToolCall is a model's call of a tool.
 type ToolCall struct {
 	ID, Name string          // unique in its answer; the Tool's
-	Inputs   json.RawMessage // of the Tool's schema, if the model keeps to it
+	Inputs   json.RawMessage `json:",omitempty" cbor:"Inputs"` // of the Tool's schema, if the model keeps to it
 }
 
 // Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it

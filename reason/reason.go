@@ -46,8 +46,8 @@ const (
 // Delta is a change of the world, one that an attempt has made or one that a worker is there for.
 type Delta struct {
 	Path  string          // dotted: "ci.success_rate"
-	Op    string          // "set", "inc", "push"
-	Value json.RawMessage // of a worker's: about how much; an "inc" below 0 lowers; nil: not known
+	Op    string          // "set", "inc" (below 0 it lowers), "push"
+	Value json.RawMessage `json:",omitempty" cbor:"Value"` // of a worker's: about how much; nil: not known
 }
 
 // Task is one unit of work.
@@ -57,7 +57,7 @@ type Task struct {
 	Verify    string          `cbor:",omitzero"` // what a gate checks, in words
 	Skill     string          `cbor:",omitzero"` // what a worker must be able to do; "": a worker without Skills
 	Worker    string          `cbor:",omitzero"` // tried first; of an objective's own tasks: it alone
-	Inputs    json.RawMessage `cbor:",omitzero"`
+	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"`
 }
 
 // PlanCall is one call of a plan: a task, or a tool. ResultDigest says what the tool returned, see tools.Digest;
@@ -106,7 +106,7 @@ func (w Warning) String() string {
 // Delivery is a task of the run that was delivered, by its Worker.
 type Delivery struct {
 	Task
-	Output json.RawMessage `cbor:",omitzero"` // what its worker made
+	Output json.RawMessage `json:",omitempty" cbor:",omitzero"` // what its worker made
 }
 
 // Failure is an attempt at a task, by its Worker, that did not pass.
@@ -173,7 +173,7 @@ type Decision struct {
 	Approach     string          // the way in a few words: one that has failed is not taken again
 	Tasks        []Task          // in the order in which they are to be done, at most 64
 	Use          string          // a Suggestion's name; bound with Inputs it counts as that plan's delivery
-	Inputs       json.RawMessage // of Use: the parameters
+	Inputs       json.RawMessage `json:",omitempty" cbor:"Inputs"` // of Use: the parameters
 	Alternatives []Decision      // each an Approach with its Tasks, and nothing else
 	Preferences  []Preference    // tell the Alternatives apart, see [Decision.Choose]
 	Impasse      string          // no way is open: no_approach, conflict, missing_capability, repeated_failure

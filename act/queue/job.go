@@ -46,16 +46,17 @@ func (s State) check() error {
 
 // Draft is a job to be added. Its texts are kept without secrets.
 type Draft struct {
-	Subject     string          `cbor:"1,keyasint"`                    // a line of at most 1 KiB; required
-	Description string          `cbor:"2,keyasint,omitempty"`          // at most 64 KiB
-	Input       json.RawMessage `cbor:"3,keyasint,omitempty" yaml:"-"` // for the handler: JSON of up to 64 KiB
-	Priority    int             `cbor:"4,keyasint"`                    // 1 (first) to 10; 0: 5
-	Skills      []string        `cbor:"5,keyasint,omitempty"`          // names of what the work needs, at most 32
-	Source      string          `cbor:"6,keyasint,omitempty"`          // who asked: "human", "job:ID", "sensor:NAME"
-	Template    string          `cbor:"7,keyasint,omitempty" yaml:"-"` // of recurring or structured work; the host's
-	Parent      string          `cbor:"8,keyasint,omitempty"`          // id of the job that this one follows from
-	Scope       store.Scope     `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "" is the tenant's own
-	Model       string          `cbor:"10,keyasint,omitempty"`         // the host's name of a model; "": its default
+	Subject     string      `cbor:"1,keyasint"`                    // a line of at most 1 KiB; required
+	Description string      `cbor:"2,keyasint,omitempty"`          // at most 64 KiB
+	Priority    int         `cbor:"4,keyasint"`                    // 1 (first) to 10; 0: 5
+	Skills      []string    `cbor:"5,keyasint,omitempty"`          // names of what the work needs, at most 32
+	Source      string      `cbor:"6,keyasint,omitempty"`          // who asked: "human", "job:ID", "sensor:NAME"
+	Template    string      `cbor:"7,keyasint,omitempty" yaml:"-"` // of recurring or structured work; the host's
+	Parent      string      `cbor:"8,keyasint,omitempty"`          // id of the job that this one follows from
+	Scope       store.Scope `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "" is the tenant's own
+	Model       string      `cbor:"10,keyasint,omitempty"`         // the host's name of a model; "": its default
+
+	Input json.RawMessage `json:",omitempty" cbor:"3,keyasint,omitempty" yaml:"-"` // for the handler: JSON of up to 64 KiB
 
 	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was
 	// swept. "": each Draft is a job of its own.
@@ -131,10 +132,13 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 		}
 	}
 	d.Subject, d.Description = clean.Prose(d.Subject), clean.Prose(d.Description)
-	if len(d.Input) > 0 && json.Valid(d.Input) {
+	switch {
+	case len(d.Input) == 0, string(d.Input) == "null":
+		d.Input = nil
+	case json.Valid(d.Input):
 		d.Input = clean.Data(d.Input)
-	} else {
-		refuse(len(d.Input) > 0, "input is not JSON")
+	default:
+		refuse(true, "input is not JSON")
 	}
 	d.Skills, d.Priority = slices.Clone(d.Skills), cmp.Or(d.Priority, 5)
 	d.MaxAttempts, d.At = cmp.Or(d.MaxAttempts, 3), d.At.UTC().Truncate(0)

@@ -417,6 +417,9 @@ func TestInvalid(t *testing.T) {
 		_, _, err := q.Add(t.Context(), d)
 		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", d)
 	}
+	j, _, err := q.Add(t.Context(), queue.Draft{Subject: "s", Input: json.RawMessage("null")})
+	require.NoError(t, err)
+	require.Nil(t, j.Input, "as clients write none")
 }
 
 // Where a lease is renewed and the attempt ended in one commit, both have its revision, and the job has ended.

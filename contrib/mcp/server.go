@@ -41,6 +41,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -241,6 +242,11 @@ func add[I, O any](s *server, h hints, name, about string, f func(context.Contex
 		res, err := call.Do(ctx, 0, func(ctx context.Context) (*sdk.CallToolResult, error) {
 			var in I
 			arguments, err := schema.Canonical(req.Params.Arguments)
+			var fields map[string]json.RawMessage
+			if json.Unmarshal(arguments, &fields) == nil { // clients write null for what they do not give
+				maps.DeleteFunc(fields, func(_ string, v json.RawMessage) bool { return string(v) == "null" })
+				arguments, _ = schema.Marshal(fields)
+			}
 			if err = cmp.Or(err, form.Check(arguments), json.Unmarshal(arguments, &in)); err != nil {
 				return nil, refused("arguments: " + err.Error())
 			}
@@ -567,19 +573,10 @@ func (s *server) runTools() {
 	}
 }
 
-// object returns inputs as JSON; nil where there are none.
-func object(in inputs) json.RawMessage {
-	if len(in) == 0 {
-		return nil
-	}
-	raw, _ := json.Marshal(in) // it was JSON
-	return raw
-}
-
 func (in *objective) of(c caller, id string) arc.Objective {
+	given, _ := json.Marshal(in.Inputs) // it was JSON
 	return arc.Objective{
-		ID: id, Text: in.Objective, Situation: in.Situation, Session: in.Session, Scope: c.scope,
-		Inputs: object(in.Inputs),
+		ID: id, Text: in.Objective, Situation: in.Situation, Session: in.Session, Scope: c.scope, Inputs: given,
 	}
 }
 
@@ -673,9 +670,10 @@ func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (
 }
 
 func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tasksAddOut, err error) {
+	given, _ := json.Marshal(in.Input) // it was JSON
 	d := queue.Draft{
 		Subject: in.Subject, Description: in.Description, Priority: in.Priority, Skills: in.Skills, Source: c.ref(),
-		Scope: c.scope, Key: c.key(in.Key), At: in.At, Input: object(in.Input),
+		Scope: c.scope, Key: c.key(in.Key), At: in.At, Input: given,
 	}
 	q, err := s.Queue(ctx, c.scope)
 	if err != nil {

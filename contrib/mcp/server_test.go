@@ -174,7 +174,7 @@ func TestDo(t *testing.T) {
 	require.Equal(t, "delivered", out["status"])
 	_, text = p.call("do", m{"id": "r1", "objective": "something else"})
 	require.Contains(t, text, "another objective")
-	out, _ = p.call("do", m{"objective": "ask"})
+	out, _ = p.call("do", m{"objective": "ask", "inputs": nil})
 	require.Equal(t, "asking", out["status"])
 	require.Equal(t, "which one?", out["text"])
 	out, _ = p.call("do", m{"id": out["id"], "question": out["question"], "answer": "the red one"})
