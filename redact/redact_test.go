@@ -144,6 +144,14 @@ func TestWith(t *testing.T) {
 		_, err := s.With(map[string]string{name: secret})
 		require.Error(t, err, name)
 	}
+	for _, from := range []string{"\ufeffkx-0123456789", "kx-0123456789\x00\r\n", "\u200bkx-0123456789 "} { // a file
+		file, err := s.With(map[string]string{"A": from})
+		require.NoError(t, err)
+		require.Equal(t, "it is [secret A].", file.Prose("it is kx-0123456789."), "%q", from)
+	}
+	unseen, err := s.With(map[string]string{"A": "\u200b\u200b\u200b"})
+	require.NoError(t, err)
+	require.Equal(t, "as it was", unseen.Prose("as it was"))
 	one, err := s.With(map[string]string{"A": "first secret\n"})
 	require.NoError(t, err)
 	two, err := one.With(map[string]string{"B": pem})
