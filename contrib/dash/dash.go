@@ -9,9 +9,9 @@
 // middleware to say; [Options].Scope says what a request sees, and no page shows more. [Local] needs none.
 //
 // Pages are made on the server and work without scripts. With them a page renews itself when something has
-// happened, by server-sent events, and what a person does is shown in place. A request that changes something
-// must come from a page of the same origin. Texts are escaped where they stand, and the Content Security
-// Policy allows the two files of this package alone, so nothing comes from another host.
+// happened, by server-sent events (some µs of a run for each page), and what a person does is shown in place.
+// A request that changes something must come from a page of the same origin. Texts are escaped where they
+// stand, and the Content Security Policy allows the two files of this package alone, and no other host.
 //
 // Lists are made from all runs of the scope. They are kept in memory, some 1 KB each, for up to 64 scopes:
 // the first page reads them, later ones what has changed since. A run that is answered or tried again goes on
@@ -279,7 +279,7 @@ func guard(h http.Handler) http.Handler {
 			"connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		set("X-Content-Type-Options", "nosniff")
 		set("Referrer-Policy", "same-origin")
-		set("Cache-Control", "no-store")
+		set("Cache-Control", "no-store, no-transform")
 		if strings.HasPrefix(r.URL.Path, "/static/") {
 			set("Cache-Control", "max-age=60")
 		}

@@ -311,6 +311,7 @@ func TestLive(t *testing.T) {
 		answer, err := b.Client().Get(b.URL + "/dash/" + path)
 		require.NoError(t, err)
 		require.Equal(t, "text/event-stream", answer.Header.Get("Content-Type"))
+		require.Contains(t, answer.Header.Get("Cache-Control"), "no-transform", "a proxy that compresses holds it back")
 		lines, n := bufio.NewScanner(answer.Body), 0
 		for lines.Scan() {
 			if lines.Text() != "event: changed" {
