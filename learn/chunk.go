@@ -70,8 +70,8 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 		return nil, why
 	}
 	unsaid := func(w string) bool { return !strings.Contains(a.Text+string(a.Inputs), w) }
-	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «tomorrow», twice in a day
-		return nil, "a call has a day that the case did not say, as if it had been worked out"
+	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «last month»
+		return nil, "a call has a day or a year that the case did not say, as if it had been worked out"
 	}
 	first, amount := a.Calls[0], func(w string) bool { return number.MatchString(w) && unsaid(w) }
 	if len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
@@ -258,7 +258,7 @@ var (
 	run             = regexp.MustCompile(`[\pL\pM]+|\pN+|[^\pL\pM\pN]+`)
 	letters, digits = regexp.MustCompile(`[\pL\pM]+`), regexp.MustCompile(`\pN+`)
 	number          = regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
-	days            = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d`)
+	days            = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d|\b(19|20)\d\d(\d{4})?\b`)
 )
 
 // near accepts a number between the former ones, or up to so many times beyond the largest or the smallest.
