@@ -219,10 +219,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 			}
 		}
 	}
-	if err := t.bank.In(v.scope).Erase(ctx); err != nil { // what is in memory, too
-		return fail(err)
-	}
-	if err := t.deleteAll(ctx, v.scope.Below(), ""); err != nil {
+	if err := t.bank.In(v.scope).Erase(ctx); err != nil {
 		return fail(err)
 	}
 	err = t.whole.Update(ctx, func(b *store.Batch) error {

@@ -6,9 +6,8 @@
 // cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
 // it, and not the same, is shown, with what differs.
 //
-// [Layer] has examples, docs/start.md says what to put into a Case. Before is in layer.go, After and Judge in
-// outcome.go; plan.go has what is kept of a plan and when it fires, chunk.go and shape.go how cases compare.
-// A Layer is of one tenant, and safe for concurrent use, also by several processes on a [store.Changer].
+// docs/start.md says what to put into a Case. Before is in layer.go, After and Judge in outcome.go; plan.go says
+// when a plan fires, chunk.go and shape.go how cases compare. A Layer is safe for concurrent use.
 package learn
 
 import (
@@ -79,9 +78,6 @@ func (l *Layer) prepare(c Case) (Case, error) {
 	}
 	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
 		return c, fmt.Errorf("learn: the scope %q is of another tenant than %q", c.Scope, l.opts.Scope)
-	}
-	if !json.Valid(c.Inputs) && len(c.Inputs) > 0 {
-		c.Inputs = encode(string(c.Inputs)) // no object: it makes no plan
 	}
 	if l.clean != nil {
 		c.Text, c.Situation = l.clean.Prose(c.Text), l.clean.Prose(c.Situation)
@@ -184,7 +180,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope. Its Erase leaves plans and outcomes, see [Layer.Erase].
+// Memory returns the memory of a scope.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.
@@ -336,7 +332,7 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if scope == "" || scope.Tenant() != l.opts.Scope.Tenant() {
 		return fmt.Errorf("learn: the scope %q is not named, or of another tenant than %q", scope, l.opts.Scope)
 	}
-	return l.bank.In(scope).Erase(ctx, planKind, warnKind, givenKind, upliftKind, "le", "rank", "pacer") // of all parts
+	return l.bank.In(scope).Erase(ctx)
 }
 
 // outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
@@ -476,7 +472,7 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 		}
 	}
 	texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
-	for _, w := range all.Refused {
+	for _, w := range slices.Backward(all.Refused) { // the latest first: not all are told
 		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
 		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 		for _, e := range w.Events {

@@ -194,7 +194,7 @@ func TestMessageIsNoCondition(t *testing.T) {
 	require.Equal(t, "refund: order is of a memory, page, message, answer or complaint alone", note)
 	c.Data = json.RawMessage(`"`)
 	_, err = b.Before(t.Context(), c)
-	require.ErrorContains(t, err, "data is no JSON")
+	require.ErrorContains(t, err, "are no JSON")
 }
 
 // Eight users whose texts are equal but for the order: from the third on it fires, and none sees another's values.
@@ -1511,7 +1511,7 @@ func TestJudgeHidesTheSame(t *testing.T) {
 		Failed: []reason.Failure{{Task: reason.Task{Skill: "refund"}, Complaint: "ask Marta about Kohl first"}}})
 	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "Marta was wrong")
 	require.NoError(t, err)
-	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "ask … about … first", Times: 1}, {Skill: "refund", Complaint: "… was wrong", Times: 1}},
+	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "… was wrong", Times: 1}, {Skill: "refund", Complaint: "ask … about … first", Times: 1}},
 		b.before(learn.Case{Situation: "refunds", Text: "refund that"}).Warnings)
 }
 

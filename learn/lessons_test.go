@@ -3,12 +3,14 @@ package learn_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -64,4 +66,142 @@ func BenchmarkManyScopes(b *testing.B) {
 			b.Fatal(err, a.Why)
 		}
 	}
+}
+
+// Two teams mean something else by the same words: each goes by its own, and no team's no brings it the other's.
+func TestTeamsMeanTheirOwn(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	ask := func(user, definition string) (learn.Case, *reason.Plan) {
+		c := learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Text: "How many active customers are there?"}
+		return c, plan("sql", `{"query":"select count(*) from customers where `+definition+`"}`)
+	}
+	anna, ordered := ask("sales/anna", "ordered")
+	bo, active := ask("product/bo", "logged_in")
+	cy, _ := ask("product/cy", "logged_in")
+	for range 2 {
+		b.deliver(anna, ordered)
+	}
+	for _, c := range []learn.Case{bo, cy, bo} {
+		b.deliver(c, active)
+	}
+	require.Equal(t, ordered, b.before(anna).Fires)
+	require.Equal(t, active, b.before(bo).Fires)
+	wrong := b.before(cy)
+	require.NotNil(t, wrong.Fires)
+	b.after(wrong, learn.Outcome{Verdict: learn.Failed, Complaint: "not what we mean"})
+	require.Nil(t, b.before(anna).Fires, "a no is heard by all")
+	b.deliver(bo, active)
+	b.deliver(cy, active)
+	require.Nil(t, b.before(anna).Fires, "and brings nobody the others' plan")
+	for range 2 {
+		b.deliver(anna, ordered)
+	}
+	require.Equal(t, ordered, b.before(anna).Fires)
+}
+
+// What was worked out of «last month» is another one later, however it is spelled.
+func TestYearIsNoConstant(t *testing.T) {
+	for where, fires := range map[string]bool{
+		"month = '2025-01'": false, "y = 2025 and m = 1": false, "day >= 20250101": false, "at like '01/2025'": false,
+		"id < 20251": true, "limit 3000": true,
+	} {
+		b := open(t, acme(learn.Options{}))
+		c, p := learn.Case{Text: "Revenue of last month"}, plan("sql", `{"query":"select sum(x) from t where `+where+`"}`)
+		for range 2 {
+			b.deliver(c, p)
+		}
+		a := b.before(c)
+		require.Equal(t, fires, a.Fires != nil, "%s: %s", where, a.Why)
+		c.Text = "Revenue of 2025, January the 01/2025 or 20250101"
+		for range 2 {
+			b.deliver(c, p)
+		}
+		require.NotNil(t, b.before(c).Fires, "the case says it: %s", where)
+	}
+}
+
+// The wording of two cases is shown where it stands in a call; a name and a single case's words are not.
+func TestSuggestionHasTheWording(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	ask := func(text, country string) learn.Case {
+		return learn.Case{Text: text, Inputs: json.RawMessage(`{"country":"` + country + `"}`)}
+	}
+	query := func(country string) *reason.Plan {
+		return plan("sql", `{"query":"select count(*) from orders where open and land = '`+country+`' and by = 'Kim'"}`)
+	}
+	shown := func() string {
+		s := b.before(ask("number of unshipped things in Spain", "Spain")).Suggestions
+		require.Len(t, s, 1)
+		return string(s[0].Calls[0].Inputs)
+	}
+	b.deliver(ask("How many orders are open in Poland?", "Poland"), query("Poland"))
+	require.JSONEq(t, `{"query":"{query}"}`, shown())
+	b.deliver(ask("How many orders are open in Italy?", "Italy"), query("Italy"))
+	require.JSONEq(t, `{"query":"select count(*) from orders where open and land = '{country}' and by = 'Kim'"}`, shown())
+
+	b = open(t, acme(learn.Options{}))
+	for _, country := range []string{"Poland", "Italy"} {
+		b.deliver(ask("How many orders are open for Kim in "+country+"?", country), query(country))
+	}
+	require.JSONEq(t, `{"query":"{query}"}`, shown(), "Kim is of these cases")
+}
+
+// Of many complaints in one situation the latest are told, a case's own among them.
+func TestLatestWarningsAreTold(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for _, city := range strings.Fields("aa bb cc dd ee ff gg hh ii jj kk ll aa") {
+		c := learn.Case{Situation: "question", Text: "churn in " + city}
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "the query of " + city + " is slow as " + city})
+		told := b.before(c).Warnings
+		require.Contains(t, told[0].Complaint, city)
+		require.LessOrEqual(t, len(told), 8)
+	}
+}
+
+// An answer that was refused is not recalled as what was said, whoever refused it and when.
+func TestRefusedAnswerIsNotRecalled(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	said := func(c learn.Case) (out string) {
+		for _, h := range append(b.before(c).Memories, b.before(c).Background...) {
+			out += h.Record.Content + "\n"
+		}
+		return out
+	}
+	c := learn.Case{Text: "What is the churn in Poland?", Actor: "anna"}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "implausible", Worker: "model", Answer: "It is 88 %."})
+	require.NotContains(t, said(c), "88 %")
+	require.Contains(t, said(c), "What is the churn in Poland?")
+	a := b.before(c)
+	b.after(a, learn.Outcome{Verdict: learn.Delivered, Worker: "model", Answer: "It is 77 %."})
+	require.Contains(t, said(c), "77 %")
+	for _, verdict := range []learn.Verdict{learn.Failed, learn.Delivered, learn.Failed} {
+		_, err := b.Judge(t.Context(), "acme", a.ID, verdict, "")
+		require.NoError(t, err)
+		for _, scope := range []memory.Scope{"acme", "acme/agent/model"} {
+			hits, err := b.Memory(scope).Recall(t.Context(), memory.Query{Text: "churn in Poland"})
+			require.NoError(t, err)
+			require.Equal(t, verdict == learn.Delivered, strings.Contains(fmt.Sprint(hits), "77 %"), scope)
+		}
+	}
+}
+
+// Nothing of a scope is left, whichever package has kept it there.
+func TestEraseOfEverybody(t *testing.T) {
+	st, ctx := store.NewMem(), t.Context()
+	l, err := learn.New(ctx, st, &learn.Options{Scope: "acme"})
+	require.NoError(t, err)
+	part, anna := store.Sub(st, memory.Scope("acme").TenantPrefix()), memory.Scope("acme/anna")
+	_, err = part.Commit(ctx, store.Op{Key: anna.Key("identity-fact", "1"), Value: []byte("speaks Polish")},
+		store.Op{Key: memory.Scope("acme/anna2").Key("identity-fact", "1"), Value: []byte("speaks Thai")})
+	require.NoError(t, err)
+	_, err = l.After(ctx, learn.Advice{Case: learn.Case{Scope: anna, Text: "hello"}}, learn.Outcome{Verdict: learn.Failed, Complaint: "no"})
+	require.NoError(t, err)
+	require.NoError(t, l.Erase(ctx, anna))
+	for e, err := range part.Scan(ctx, store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, e.Key, "acme/anna/")
+		require.NotContains(t, string(e.Value), "Polish")
+	}
+	_, err = part.Get(ctx, memory.Scope("acme/anna2").Key("identity-fact", "1"))
+	require.NoError(t, err, "another's")
 }

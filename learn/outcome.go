@@ -150,7 +150,6 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	g.Outcome = o
 	g.Outcome.trim()
 	w := &step{Layer: l, b: b, given: g, err: err}
-	w.failed(extract.Episodes(ctx, b, l.bank, &c, o.Worker, o.Answer, g.At))
 	return w.settle(ctx, key, absent)
 }
 
@@ -167,6 +166,7 @@ func (w *step) failed(err error) { w.err = cmp.Or(w.err, err) }
 // settle does what an outcome does, in place of what the Advice did before, and keeps it.
 func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learned, error) {
 	w.measure(ctx, +1)
+	w.failed(extract.Episodes(ctx, w.b, w.bank, &w.Case, w.Outcome.Worker, w.Outcome.Answer, w.Outcome.Verdict == Failed, w.At))
 	w.credit(ctx)
 	w.refuse(ctx)
 	w.keepPlan(ctx)
@@ -256,11 +256,8 @@ func (w *step) keepPlan(ctx context.Context) {
 
 // ready reports whether a plan would fire for a case by what its scope has delivered.
 func (r *record) ready(id string, c *Case, s *shape) bool {
-	if p := r.plan(id); p == nil || len(p.Deliveries) < 2 {
-		return false
-	}
 	all := merge(c.Scope, []*record{r}, r, none)
-	_, why := all.plan(id).fire(s, c.Scope, all.Plans, nil)
+	_, why := cmp.Or(all.plan(id), &plan{}).fire(s, c.Scope, all.Plans, nil)
 	return why == ""
 }
 
@@ -343,14 +340,15 @@ const (
 	refusedRef  = "refused"
 )
 
-// warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
+// warning returns the one of a skill and class, now the last, a new one where there is none. A word that a check has said of
 // a case without it, and that is no name, is its own: it is hidden no more.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
 		w := r.Refused[i]
-		its := func(s string) bool { return !slices.Contains(like.Own, s) && !strings.ContainsFunc(s, naming) }
+		its := func(s string) bool { return !slices.Contains(like.Own, s) && !naming.MatchString(s) }
 		w.Own = slices.DeleteFunc(slices.Clone(w.Own), its)
+		r.Refused = append(slices.Delete(r.Refused, i, i+1), w)
 		return w
 	}
 	w := *like

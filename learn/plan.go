@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/schema"
@@ -309,6 +308,9 @@ func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) 
 // plans returns the plans of a key for a case, best first, with the deliveries that count, and its records.
 func (v *look) plans(ctx context.Context, key string) *record {
 	from, up := v.sources(ctx, planKind, key)
+	if slices.ContainsFunc(from[0].Plans, func(p *plan) bool { return len(p.Deliveries) > 1 }) {
+		from = from[:1] // it goes by its own: others may mean something else by the words
+	}
 	if key == v.s.key && len(v.s.in) > 0 { // that of the very case has its deliveries for longer
 		from = append(from, v.record(ctx, v.c.Scope, planKind, v.s.exact))
 	}
@@ -492,7 +494,11 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return s
 	}
 	of, last := p.Deliveries, p.Deliveries[len(p.Deliveries)-1]
-	own, has := extract.Words(append(said(last.in), last.Text)...), extract.Words(append(said(now.in), words)...)
+	text := fold(last.Text)
+	if !slices.Equal(of[0].in, last.in) { // what the texts of two cases say is the wording, but for names
+		text = strings.Join(naming.FindAllString(text, -1), " ")
+	}
+	own, has := extract.Words(append(said(last.in), text)...), extract.Words(append(said(now.in), words)...)
 	names := make(map[string]any) // with a value, to tell its type
 	named := false                // the name of a member is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
@@ -506,9 +512,9 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 			}
 		}
 		for w := range extract.Words(path) {
-			named = named || own[w] && !has[w] && strings.ContainsFunc(path, naming)
+			named = named || own[w] && !has[w] && naming.MatchString(path)
 		}
-		if why == "" && (len(of) > 1 || !strings.ContainsFunc(rest, naming)) {
+		if why == "" && (len(of) > 1 || !naming.MatchString(rest)) {
 			return out, ""
 		}
 		base := cmp.Or(path, "value") // a parameter is named after its place
@@ -519,10 +525,9 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		names[name] = v
 		return "{" + name + "}", ""
 	})
-	if named { // it cannot be shown without
-		return reason.Suggestion{Delivered: p.Delivered, Refused: p.Failed}
+	if s.Parameters = parameters(s.Calls, names); named { // it cannot be shown without
+		s.Calls, s.Parameters = nil, nil
 	}
-	s.Parameters = parameters(s.Calls, names)
 	return s
 }
 
@@ -542,8 +547,8 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 	return names
 }
 
-// naming are the runes of words that name something: an order, a person, an address.
-func naming(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@' }
+// naming finds words that name something: an order, a person, an address.
+var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
 // scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,28 +22,41 @@ import (
 const maxEpisodes = 256
 
 // Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents
-// share, and of that of the agent who answered, below it. Of each scope the last 256 of these are kept.
+// share, and of that of the agent who answered, below it. Of each scope the last 256 of these are kept. Of an
+// answer that is refused nothing is: it was kept until a person found it wrong.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
-	at time.Time) error {
+	refused bool, at time.Time) error {
+	name, from := fmt.Sprintf("episode %x", sha256.Sum256([]byte(c.ID))), memory.Source{Origin: memory.User, Run: c.ID}
+	if refused {
+		name, answer = name+" refused", ""
+	}
 	said := strings.TrimSuffix(cmp.Or(schema.Words(c.Data), c.Text)+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
 	}
-	scopes, name := []memory.Scope{c.Scope}, fmt.Sprintf("episode %x", sha256.Sum256([]byte(c.ID)))
+	scopes := []memory.Scope{c.Scope}
 	own := memory.Scope(cmp.Or(string(c.Scope), "_") + "/agent/" + strings.ReplaceAll(agent, "/", "_"))
 	if agent != "" && own.Check() == nil { // of too long or odd a name there is none
 		scopes = append(scopes, own)
 	}
 	for _, scope := range scopes {
 		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
+		if refused {
+			if _, err := space.Revoke(ctx, from); err != nil {
+				return err
+			}
+		}
 		r, err := space.Remember(ctx, memory.Draft{
 			Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor, Thread: c.Session,
-			At: at, Key: name, Source: memory.Source{Origin: memory.User, Run: c.ID},
+			At: at, Key: name, Source: from,
 		})
 		if err != nil {
 			return err
 		}
 		last, unchanged, err := codec.Load[[]memory.ID](ctx, b, key)
+		if slices.Contains(last, r.ID) { // it was told before
+			continue
+		}
 		if last = append(last, r.ID); err == nil && len(last) > maxEpisodes {
 			if err = space.Forget(ctx, last[0]); errors.Is(err, store.ErrNotFound) {
 				err = nil

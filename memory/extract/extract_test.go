@@ -26,7 +26,7 @@ func TestEpisodes(t *testing.T) {
 		require.NoError(t, c.Check())
 		for range 2 { // an outcome that is told twice is one
 			require.NoError(t, g.Update(t.Context(), func(b *store.Batch) error {
-				return extract.Episodes(t.Context(), b, bank, &c, agent, answer, at)
+				return extract.Episodes(t.Context(), b, bank, &c, agent, answer, false, at)
 			}))
 		}
 		var kept []string
