@@ -597,6 +597,57 @@ func TestRulings(t *testing.T) {
 	}
 }
 
+// Where a mode gets stricter while a person is asked it is asked anew: who has agreed need not say it again and is no
+// second person, a no counts, and a looser mode does not undo it.
+func TestModeGetsStricter(t *testing.T) {
+	yes := func(by string) act.Ruling { return act.Ruling{By: by, Allow: true} }
+	for _, c := range []struct {
+		name           string
+		mode, stricter act.Mode
+		before, after  []act.Ruling
+		late           bool
+		outcome        rank.Outcome
+	}{
+		{"one of two", act.Gated, act.Compound, []act.Ruling{yes("anna")}, nil, false, ""},
+		{"one of two, twice", act.Gated, act.Compound, []act.Ruling{yes("anna")}, []act.Ruling{yes("Anna ")}, false, ""},
+		{"two", act.Gated, act.Compound, []act.Ruling{yes("anna")}, []act.Ruling{yes("anna"), yes("ben")}, false, rank.Delivered},
+		{"two afterwards", act.Gated, act.Compound, nil, []act.Ruling{yes("anna"), yes("ben")}, false, rank.Delivered},
+		{"a no", act.Gated, act.Compound, []act.Ruling{yes("anna")}, []act.Ruling{{By: "cy", Note: "no"}}, false, rank.Denied},
+		{"on second thoughts", act.Gated, act.Compound, []act.Ruling{yes("anna")}, []act.Ruling{{By: "anna"}, yes("ben")}, false, rank.Denied},
+		{"silence after a veto", act.Veto, act.Gated, nil, nil, true, rank.Denied},
+		{"a veto becomes two", act.Veto, act.Compound, []act.Ruling{yes("anna")}, nil, true, rank.Denied},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			now, w := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC), &works{}
+			ctx, j := journalAt(t, store.NewMem(), func() time.Time { return now })
+			loose := runner(t, nil, act.Worker{Name: "w", Executor: w, Mode: c.mode})
+			strict := runner(t, nil, act.Worker{Name: "w", Executor: w, Mode: c.stricter})
+			id := asks(loose.Run(ctx, call(loose, 1, `{}`)))[0].ID
+			for _, rulings := range [][]act.Ruling{c.before, c.after} {
+				for _, r := range rulings {
+					r.Approval = id
+					require.NoError(t, act.Rule(ctx, j, r))
+				}
+				if len(c.after) > 0 || c.outcome == "" || c.late {
+					a := strict.Run(ctx, call(strict, 1, `{}`))
+					if a.Outcome == "" {
+						require.Equal(t, []any{id, c.stricter}, []any{asks(a)[0].ID, asks(a)[0].Mode})
+						require.Contains(t, asks(a)[0].Why, "mode is "+c.stricter.String())
+						require.Zero(t, w.calls)
+					}
+				}
+			}
+			for _, r := range []*act.Runner{loose, strict} {
+				if c.late {
+					now = now.Add(24 * time.Hour)
+				}
+				a := r.Run(ctx, call(r, 1, `{}`))
+				require.Equal(t, c.outcome, a.Outcome, a.Complaint)
+			}
+		})
+	}
+}
+
 func distinct(rs []act.Ruling) map[string]bool {
 	by := map[string]bool{}
 	for _, r := range rs {

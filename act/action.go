@@ -316,9 +316,10 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
 	p := Approval{ToolCall: shown, Scope: a.call.Scope, Run: a.call.Run, About: a.call.Task.Objective, Mode: mode}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
+	// A stricter one asks anew: the mode that was asked in is what Rule goes by.
 	asked, err := a.journal.asked(ctx, &p)
-	if p.Mode = max(p.Mode, mode); err == nil && !asked && mode >= Veto {
-		if !a.Irreversible { // of one that is, do has read what the run has done
+	if err == nil && mode >= Veto && (!asked || p.Mode < mode) {
+		if p.Mode = mode; !a.Irreversible { // of one that is, do has read what the run has done
 			_, _, err = a.earlier(ctx)
 		}
 		if p.Why = append(why, a.done...); err == nil {

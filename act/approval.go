@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 // Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does
 // not show, or reorders others, is escaped. The ID is of one run, and stable over restarts; another attempt, or
-// another try of an irreversible call, has another. What was asked, a person decides; a stricter Mode holds.
+// another try of an irreversible call, has another. What was asked, a person decides; a stricter Mode asks anew.
 type Approval struct {
 	reason.ToolCall
 	Scope    store.Scope // of the run that waits
@@ -92,14 +93,10 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if err != nil {
 		return fmt.Errorf("act: the ruling's result: %w", err)
 	}
-	word := "yes"
-	if !r.Allow {
-		word = "no"
-	}
+	word := map[bool]string{true: "yes", false: "no"}[r.Allow]
 	step := record{Name: "ruling/" + r.Approval + "/", State: stepDone, Value: raw, cond: store.Absent}
 	if a.Mode == Compound {
-		step.Name += digest([]byte(strings.ToLower(text.Fold(r.By)))) // whatever the door's spelling
-		step.cond = store.Any
+		step.Name, step.cond = step.Name+person(r.By), store.Any
 	}
 	err = j.put(ctx, step,
 		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
@@ -108,6 +105,9 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	}
 	return err
 }
+
+// person identifies who has ruled, whatever the door's spelling.
+func person(by string) string { return digest([]byte(strings.ToLower(text.Fold(by)))) }
 
 // asked makes an Approval, of which the ID counts, what it was when it was asked, and reports whether it was.
 func (j *Journal) asked(ctx context.Context, a *Approval) (bool, error) {
@@ -123,22 +123,22 @@ func (j *Journal) asked(ctx context.Context, a *Approval) (bool, error) {
 // again: once for each person who is needed. So an Approver that rules like one who has ruled before is no
 // second person, and a no counts whenever it came.
 func (s *scene) ask(ctx context.Context, a Approval) (json.RawMessage, error) {
-	why, people := slices.Clip(a.Why), 1
+	why, wanted := slices.Clip(a.Why), 1
 	if a.Mode == Compound {
-		people = 2
+		wanted = 2
 	}
-	for left := people; ; left-- {
-		names, made, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
+	for left := wanted; ; left-- {
+		people, made, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
 		if err != nil {
 			return nil, err
 		}
 		a.Why = why
-		for _, by := range names {
+		for _, by := range slices.Sorted(maps.Values(people)) {
 			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
 		}
 		silent := !s.journal.now().Before(a.Deadline)
 		switch {
-		case len(names) >= people, silent && a.Mode == Veto:
+		case len(people) >= wanted, silent && a.Mode == Veto:
 			return made, nil
 		case silent:
 			return nil, fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
@@ -175,9 +175,10 @@ func (s *scene) file(ctx context.Context, a *Approval) error {
 		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
 }
 
-// agreed returns who has allowed the call, and what it returned if one of them says that it was made. The
-// error says who has denied it.
-func (s *scene) agreed(ctx context.Context, id string) (names []string, made json.RawMessage, err error) {
+// agreed returns who has allowed the call, each person once, and what it returned if one of them says that it
+// was made. The error says who has denied it.
+func (s *scene) agreed(ctx context.Context, id string) (people map[string]string, made json.RawMessage, err error) {
+	people = map[string]string{}
 	for step, err := range scan[record](ctx, s.journal, store.Range{Prefix: "s/ruling/" + id + "/"}) {
 		var r Ruling
 		if err == nil {
@@ -189,9 +190,9 @@ func (s *scene) agreed(ctx context.Context, id string) (names []string, made jso
 		if err != nil {
 			return nil, nil, err
 		}
-		if names = append(names, r.By); r.Result != nil && string(r.Result) != "null" {
+		if people[person(r.By)] = r.By; r.Result != nil && string(r.Result) != "null" {
 			made = r.Result
 		}
 	}
-	return names, made, nil
+	return people, made, nil
 }

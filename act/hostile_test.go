@@ -42,20 +42,6 @@ func TestQuestionAfterApproval(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
-// What was asked while silence was a yes waits for a person once the worker is gated.
-func TestStricterMode(t *testing.T) {
-	now, w := time.Unix(1e9, 0), &works{}
-	ctx, _ := journalAt(t, store.NewMem(), func() time.Time { return now })
-	for mode, outcome := range []rank.Outcome{act.Veto: "", act.Gated: rank.Denied} {
-		if mode >= int(act.Veto) {
-			r := runner(t, nil, act.Worker{Name: "pay", Executor: w, Mode: act.Mode(mode)})
-			require.Equal(t, outcome, r.Run(ctx, call(r, 1, `{"amount":5}`)).Outcome)
-			now = now.Add(25 * time.Hour)
-		}
-	}
-	require.Zero(t, w.calls)
-}
-
 // A name that begins with another's and a slash is another name.
 func TestNamesWithSlashes(t *testing.T) {
 	w := &works{}
