@@ -406,6 +406,9 @@ func TestBegunWithoutEnd(t *testing.T) {
 			ctx, j := journal(t, store.NewMem())
 			r.Run(ctx, call(r, 1, `{"amount":50}`))
 			a := r.Run(ctx, call(r, 1, `{"amount":50}`))
+			for _, p := range asks(a) {
+				require.True(t, p.Begun)
+			}
 			if !c.asks {
 				require.Empty(t, asks(a))
 				require.Equal(t, 2, pay.calls)

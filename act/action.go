@@ -322,7 +322,7 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 		if p.Mode = mode; !a.Irreversible { // of one that is, do has read what the run has done
 			_, _, err = a.earlier(ctx)
 		}
-		if p.Why = append(why, a.done...); err == nil {
+		if p.Why, p.Begun = append(why, a.done...), a.open; err == nil {
 			err = a.file(ctx, &p)
 		}
 	}

@@ -30,6 +30,7 @@ type Approval struct {
 	Mode     Mode        // Veto, Gated or Compound, in JSON as a number: 2, 3 or 4
 	Why      []string    // "mode is gated", "amount is 120, above 100", and the run's irreversible calls
 	Deadline time.Time   // afterwards silence lets a Veto go on and denies the others
+	Begun    bool        // it may have been made already: a yes without a Ruling's Result makes it again
 }
 
 // Ruling is a person's answer to an Approval. The zero value with an id is none: a no has By or Note.
