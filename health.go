@@ -86,7 +86,7 @@ func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) 
 	default:
 		h.State = "healthy"
 	}
-	h.text = "no data: no run has ended since " + day + open
+	h.text = "no data: no run of this scope (those below apart) has ended since " + day + open
 	if len(ended) > 0 {
 		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: %s",
 			h.State, delivered, len(ended), day, failed, open, savings(ended))
@@ -138,7 +138,7 @@ func (t *tenant) line(ctx context.Context, r *record) string {
 	} else if r.Cause != "" {
 		cause = fmt.Sprintf(" (%s)", r.Cause)
 	}
-	return fmt.Sprintf("\n%s: %s%s: %s", r.Status, fence.Line(out.Objective), cause, fence.Line(out.Text))
+	return fmt.Sprintf("\n%s: %s %s%s: %s", r.Status, r.ID, fence.Line(out.Objective), cause, fence.Line(out.Text))
 }
 
 func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }

@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -64,8 +65,28 @@ func TestHealthOfManyThatWait(t *testing.T) {
 	}
 	h, err := a.Health(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, 5, strings.Count(h.Text(), "waiting: pay"))
+	require.Equal(t, 5, strings.Count(h.Text(), " pay: bank: "))
 	require.Contains(t, h.Text(), "\nwaiting: 3 more runs")
+}
+
+// Who reads that some of many runs with one Text are blocked has to find out which: their IDs and Inputs say it.
+func TestHealthTellsRunsOfOneTextApart(t *testing.T) {
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("mail", "write")}}, nil)
+	pay := reason.Task{Objective: "pay", Skill: "pay"}
+	for _, n := range []string{"7", "8"} {
+		r := run(t, a, arc.Objective{ID: "run-" + n, Scope: "fin/eu", Text: "Pay the invoice.", Tasks: []reason.Task{pay},
+			Inputs: json.RawMessage("{\n\t\"invoice\": \"INV-" + n + "\",\n\t\"note\": \"" + strings.Repeat("x", 200) + "\"\n}")})
+		require.Equal(t, arc.Blocked, r.Status)
+		require.Regexp(t, `^Pay the invoice. \{ "invoice": "INV-`+n+`", "note": "x{60,80}…$`, r.Objective)
+	}
+	h, err := a.Health(t.Context(), "fin/eu")
+	require.NoError(t, err)
+	for _, n := range []string{"7", "8"} {
+		require.Contains(t, h.Text(), "\nblocked: run-"+n+` Pay the invoice. { "invoice": "INV-`+n+`", "note": "x`)
+	}
+	h, err = a.Health(t.Context(), "fin")
+	require.NoError(t, err)
+	require.Contains(t, h.Text(), "no data: no run of this scope (those below apart) has ended since ")
 }
 
 // A run that its caller has left is worked on by nobody: a person has to hear of it.
@@ -82,7 +103,7 @@ func TestHealthOfLeftRuns(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	h, err := a.Health(t.Context(), "")
 	require.NoError(t, err)
-	require.Contains(t, h.Text(), "running: write (its caller has left it: View.Resume)")
+	require.Contains(t, h.Text(), "running: 7 write (its caller has left it: View.Resume)")
 	require.NoError(t, a.In("").Cancel(t.Context(), "7", ""))
 	h, err = a.Health(t.Context(), "")
 	require.NoError(t, err)

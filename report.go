@@ -16,7 +16,7 @@ import (
 // Report says where a run is.
 type Report struct {
 	ID        string
-	Objective string // its beginning
+	Objective string // for lists: the beginnings of its Text and Inputs
 	Status    Status
 	Cause     Cause // of a blocked run
 

@@ -168,8 +168,10 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 }
 
 func newRecord(o *Objective, now time.Time) *record {
+	// Its Inputs tell runs of one Text apart: they follow it, on a line.
+	inputs := string(bytes.Join(append([][]byte{nil}, bytes.Fields(o.Inputs)...), []byte(" ")))
 	r := &record{
-		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: fence.Clip(o.Text, 1<<10),
+		ID: o.ID, Scope: o.Scope, Session: o.Session, Text: fence.Clip(o.Text, 1<<10) + fence.Clip(inputs, 100),
 		Status: Running, Phase: assessPhase, Began: now, Aims: []aim{{Text: o.Text}},
 	}
 	if len(o.Tasks) > 0 {

@@ -35,7 +35,7 @@ type record struct {
 	ID      string       `cbor:"1,keyasint,omitzero"`
 	Scope   memory.Scope `cbor:"2,keyasint,omitzero"`
 	Session string       `cbor:"3,keyasint,omitzero"`
-	Text    string       `cbor:"4,keyasint,omitzero"` // the beginning of the objective, for lists
+	Text    string       `cbor:"4,keyasint,omitzero"` // the beginnings of its Text and Inputs, for lists
 	Digest  []byte       `cbor:"5,keyasint,omitzero"`
 	Process string       `cbor:"6,keyasint,omitzero"` // that has last committed it, and alone works on it
 	Left    bool         `cbor:"7,keyasint,omitzero"` // who ran it has left: it goes on by Resume

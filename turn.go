@@ -57,7 +57,7 @@ func (t *turn) observe(ctx context.Context) {
 	}
 	if err == nil && p.AutoInfer {
 		_, err = who.Observe(ctx, identity.Event{
-			Kind: "run", Topic: t.objective.Situation, Text: t.Text, At: t.Ended,
+			Kind: "run", Topic: t.objective.Situation, Text: fence.Clip(t.objective.Text, 1<<10), At: t.Ended,
 		})
 	}
 	if err != nil {
