@@ -85,8 +85,8 @@ type Options struct {
 
 	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit",
 	// with attributes such as "run" and "worker", none of them a text. What happens within gets the context that
-	// it returns; the function that it returns is called once, with the error at the end. An attempt that fails
-	// is no error of its phase: OnEvent is told of it. It is called concurrently.
+	// it returns; the function that it returns is called once, with the error at the end. That of "arc.act" is
+	// the attempt's, too, or of one without, its Outcome as the Class of one. It is called concurrently.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
 	// Process names this process among those that share a store; "": a random name. An Agent that is opened with

@@ -279,7 +279,7 @@ func TestTranscripts(t *testing.T) {
 				decided second: copy it
 				attempt cat: copy it
 				failed cat: permission: not yours
-				blocked: permission: not yours`,
+				blocked refused: permission: not yours`,
 		},
 		{
 			"asks where there is no way on", func() arc.Host {

@@ -126,7 +126,13 @@ func (t *turn) step(ctx context.Context) error {
 
 func (t *turn) phase(ctx context.Context, p phase) (next phase, err error) {
 	ctx, end := t.agent.trace(ctx, string(p), t.ID, "worker", t.Current.Worker)
-	defer func() { end(err) }()
+	defer func() {
+		if m := t.made; p == actPhase && err == nil && m != nil && m.Outcome != "" && m.Outcome != rank.Delivered {
+			end(cmp.Or(m.Err, &reason.Error{Class: reason.ErrorClass(m.Outcome)})) // a gate's no is no error of its own
+			return
+		}
+		end(err)
+	}()
 	err = errGone
 	return phases[p](t, ctx)
 }

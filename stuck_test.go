@@ -95,10 +95,11 @@ func TestStuckWithoutReasoner(t *testing.T) {
 
 func TestTrace(t *testing.T) {
 	var mu sync.Mutex
-	var spans []string
+	var spans, failed []string
 	type key struct{}
-	w := &arctest.Worker{Turns: []arctest.Turn{{Err: errors.New("no")}, {Text: "ok"}}}
-	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{
+	gone := &reason.Error{Class: reason.Permission, Err: errors.New("no")}
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "wrong"}, {Err: gone}, {Text: "ok"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann"), w.As("ben")}}, &arc.Options{
 		Trace: func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error)) {
 			above, _ := ctx.Value(key{}).(string)
 			name = above + ">" + strings.TrimPrefix(name, "arc.")
@@ -106,6 +107,11 @@ func TestTrace(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				spans = append(spans, name)
+				if e, ok := errors.AsType[*reason.Error](err); ok {
+					failed = append(failed, name+" "+string(e.Class))
+				} else {
+					require.NoError(t, err)
+				}
 				if name == ">run>act" {
 					panic("at the end") // is logged
 				}
@@ -114,7 +120,9 @@ func TestTrace(t *testing.T) {
 	})
 	require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "write"}).Status)
 	require.Equal(t, ">run>assess >run>recall >run>assign >run>commit >run>act >run>verify >run>learn >run>assess "+
+		">run>assign >run>commit >run>act >run>verify >run>learn >run>assess "+
 		">run>assign >run>commit >run>act >run>verify >run>learn >run>end >run>commit >run", strings.Join(spans, " "))
+	require.Equal(t, []string{">run>act failed", ">run>act permission"}, failed, "an attempt that did not pass")
 }
 
 // What is known of a person is told to reasoner and worker, and runs are events where the identity infers.

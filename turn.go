@@ -92,7 +92,7 @@ func (t *turn) event(kind, name, text string) {
 // goes: nobody asks for it any more, and what a stranger said that is forgotten would still stand in it.
 func (t *turn) stageEnd() {
 	t.stage(func(_ context.Context, b *store.Batch) error {
-		t.event(string(t.Status), "", t.Reason)
+		t.event(string(t.Status), string(t.Cause), t.Reason)
 		for n := range t.Advices {
 			if err := b.Delete(partKey(t.Scope, t.ID, adviceName(n+1)), store.Any); err != nil {
 				return err
