@@ -89,8 +89,8 @@ type Options struct {
 	// the attempt's, too, or of one without, its Outcome as the Class of one. It is called concurrently.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
-	// Process names this process among those that share a store; "": a random name. An Agent that is opened with
-	// the name of an earlier one goes on with its runs at once, and ends that one if it still runs.
+	// Process is a label of this process, in its record among those that share a store and in what the Logger is
+	// told; "": none. It identifies nothing: each Agent is another process, also one of the same label.
 	Process string
 
 	Now  func() time.Time // nil: time.Now
@@ -102,8 +102,8 @@ const replanStuck, askStuck = "replan", "ask"
 
 // Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may
 // have one store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for
-// it, and the runs of one that is gone are taken up by another within 25 s. Their hosts should have the same
-// workers. Any other store is for one Agent at a time.
+// it, and the runs of one that is gone are taken up by another within 25 s: also by itself, where it was killed
+// and is opened again. Their hosts should have the same workers. Any other store is for one Agent at a time.
 //
 // Close, Shutdown, View.Cancel and View.Erase wait for runs under way, also for one whose own worker, gate or
 // OnEvent calls them: there, call them in a goroutine.
@@ -207,7 +207,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if changer := a.process.changer; changer != nil {
 		seen, err := mark(ctx, changer)
 		if err == nil {
-			err = a.process.write(ctx, st, store.Any) // it takes over the name, with the runs, of a former one
+			err = a.process.write(ctx, st, store.Absent)
 		}
 		if err != nil {
 			a.cancel()

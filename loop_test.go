@@ -1697,7 +1697,7 @@ func TestConflict(t *testing.T) {
 			return &act.Result{}, nil
 		})}
 	h := arc.Host{Workers: []act.Worker{w}}
-	o := &arc.Options{Seed: 1, Process: "p"} // b is the same process, opened again
+	o := &arc.Options{Seed: 1}
 	a, _ := agent(t, st, h, o)
 	ended := make(chan error)
 	go func() {
@@ -1705,7 +1705,8 @@ func TestConflict(t *testing.T) {
 		ended <- err
 	}()
 	<-began
-	b, _ := agent(t, st, h, o) // finds a run of which it knows nothing, and ends it: it may be made once
+	alone := struct{ store.Store }{st} // b does not know that it is shared
+	b, _ := agent(t, alone, h, o)      // finds a run of which it knows nothing, and ends it: it may be made once
 	r, err := b.In("").Wait(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)

@@ -1,7 +1,6 @@
 package arc
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,7 +18,8 @@ import (
 // process/NAME, and renews it every 5 s. A run that is under way names its process. A process whose record
 // has not changed for 15 s, by the clock of who looks, is gone: its record is deleted, and its runs are taken
 // up. So a process that was only held up finds at its next renewal that it was given up; and what it commits
-// meanwhile fails, since each commit of a run is conditional on the run's record.
+// meanwhile fails, since each commit of a run is conditional on the run's record. No two Agents have one name,
+// whatever Options.Process says: a run is never taken up without a look at who has it.
 //
 // All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand
 // still or jump, and no two processes compare theirs.
@@ -36,14 +36,10 @@ var (
 // errFenced is the cause of a run whose process could not reach the store.
 var errFenced = fmt.Errorf("%w: this process could not renew its record in time", ErrRunning)
 
-// processRecord is a process as stored.
-type processRecord struct{ Nonce string } // of the Agent: another one may take the name
-
 // process is the Agent among those that share its store.
 type process struct {
-	name    string
+	name    string        // Options.Process and a nonce
 	changer store.Changer // nil: nobody shares the store
-	own     processRecord
 	rev     store.Revision // of its record; of the goroutine that renews it
 	quit    chan struct{}  // closed when nothing is under way any more
 	quits   func()
@@ -59,14 +55,13 @@ type sighting struct {
 	at  time.Time // when it was first seen so
 }
 
-func newProcess(name string, st store.Store) (*process, error) {
-	p := &process{name: name, own: processRecord{rand.Text()}, seen: map[string]sighting{}}
+func newProcess(label string, st store.Store) (*process, error) {
+	p := &process{name: strings.TrimPrefix(label+"-"+rand.Text(), "-"), seen: map[string]sighting{}}
 	p.changer, _ = st.(store.Changer)
 	p.quit, p.done = make(chan struct{}), make(chan struct{})
 	p.quits = sync.OnceFunc(func() { close(p.quit) })
-	p.name = cmp.Or(p.name, p.own.Nonce)
 	if err := store.CheckID(p.name); err != nil || strings.Contains(p.name, "/") {
-		return nil, fmt.Errorf("arc: Options.Process %q is no name of a process", name)
+		return nil, fmt.Errorf("arc: Options.Process %q is no label of a process", label)
 	}
 	return p, nil
 }
@@ -77,7 +72,7 @@ func (p *process) key() string { return processPlace + p.name }
 // the commit, so this process does as well.
 func (p *process) write(ctx context.Context, st store.Store, c store.Condition) error {
 	now := time.Now()
-	raw, err := codec.Marshal(p.own)
+	raw, err := codec.Marshal(p.name)
 	if err != nil {
 		return err
 	}
@@ -98,9 +93,6 @@ func (p *process) late() bool {
 	return p.changer != nil && time.Since(p.renewed) >= fenceAfter
 }
 
-// errUsurped says that another Agent has the name of this one.
-var errUsurped = errors.New("arc: another Agent has taken the name of this process")
-
 // renew renews the record. given says that others had given the process up.
 func (p *process) renew(st store.Store) (given bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
@@ -109,16 +101,14 @@ func (p *process) renew(st store.Store) (given bool, err error) {
 	if !errors.Is(err, store.ErrConflict) {
 		return false, err
 	}
-	r, rev, err := load[processRecord](ctx, st, p.key())
+	e, err := st.Get(ctx, p.key())
 	switch {
 	case missing(err):
 		return true, p.write(ctx, st, store.Absent)
 	case err != nil:
 		return false, err
-	case r.Nonce != p.own.Nonce:
-		return true, errUsurped
 	}
-	return false, p.write(ctx, st, store.At(rev)) // a renewal has taken place, and its answer was lost
+	return false, p.write(ctx, st, store.At(e.Rev)) // a renewal has taken place, and its answer was lost
 }
 
 // leave deletes the record, so that others take up what was under way at once.
@@ -189,10 +179,6 @@ func (a *Agent) beat() {
 		if wait = beatEvery; err != nil {
 			wait = beatEvery / 5
 			a.opts.Logger.Error("arc: the record of this process", "process", a.process.name, "error", err)
-		}
-		if errors.Is(err, errUsurped) {
-			a.halt()
-			return
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
@@ -283,15 +284,45 @@ func TestThroughAnotherProcess(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, hits, 1)
 
-		// Another Agent of the name ends this one.
-		c, _ := agent(t, st, h, &arc.Options{Process: "a"})
-		time.Sleep(6 * time.Second)
-		_, err = a.Run(t.Context(), arc.Objective{Text: "write"})
-		require.ErrorIs(t, err, arc.ErrClosed)
-		require.Equal(t, arc.Delivered, run(t, c, arc.Objective{Text: "write"}).Status)
-		require.NoError(t, c.Close())
+		require.NoError(t, a.Close())
 		for e := range st.Scan(t.Context(), store.Range{Prefix: "process/"}) {
-			require.Equal(t, "process/b", e.Key)
+			require.Regexp(t, "^process/b-", e.Key)
+		}
+	})
+}
+
+// Agents with one label, as by a constant in the settings of a deployment, are processes like any others: a run
+// of one is none of the other's, whether that was opened before or afterwards.
+func TestOneLabel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, paid := store.NewMem(), map[string]int{}
+		var mu sync.Mutex
+		bank := (&arctest.Worker{}).As("bank")
+		bank.Irreversible = true
+		bank.Executor = act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			mu.Lock()
+			paid[c.Run]++
+			mu.Unlock()
+			select {
+			case <-time.After(20 * time.Second):
+				return &act.Result{Text: "paid"}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		var all []*arc.Agent
+		var runs sync.WaitGroup
+		for n := range 3 {
+			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{bank}}, &arc.Options{Process: "arc"})
+			all = append(all, a)
+			runs.Go(func() { assert.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: fmt.Sprint(n), Text: "pay"}).Status) })
+			time.Sleep(7 * time.Second)
+		}
+		runs.Wait()
+		require.Equal(t, map[string]int{"0": 1, "1": 1, "2": 1}, paid)
+		for _, a := range all {
+			_, err := a.Run(t.Context(), arc.Objective{ID: "0", Text: "pay"})
+			require.NoError(t, err)
 		}
 	})
 }

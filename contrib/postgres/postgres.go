@@ -5,7 +5,7 @@
 //		return err
 //	}
 //	defer st.Close()
-//	agent, err := arc.New(ctx, st, host, &arc.Options{Process: "one"})
+//	agent, err := arc.New(ctx, st, host, nil)
 //
 // PostgreSQL 13 or later, whose default isolation for the role is read committed. One table has the state and
 // the feed: each key with the revision of its last change. A commit is one statement; commits of a process
