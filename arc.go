@@ -105,6 +105,9 @@ const replanStuck, askStuck = "replan", "ask"
 // it, and the runs of one that is gone are taken up by another within 25 s: also by itself, where it was killed
 // and is opened again. Their hosts should have the same workers. Any other store is for one Agent at a time.
 //
+// An Agent without Workers goes on with no run: it shows them, and what is ruled, answered or tried again by it
+// is stored, for an Agent that has some. A run that begins in it is blocked.
+//
 // Close, Shutdown, View.Cancel and View.Erase wait for runs under way, also for one whose own worker, gate or
 // OnEvent calls them: there, call them in a goroutine.
 type Agent struct {
@@ -239,6 +242,9 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 
 // Workers returns the workers. They must not be changed.
 func (a *Agent) Workers() []*act.Worker { return a.runner.Load().Workers() }
+
+// looks reports whether the Agent has no workers, and leaves runs to those that have: it could only block them.
+func (a *Agent) looks() bool { return len(a.Workers()) == 0 }
 
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when
 // the store is opened again. When ctx ends first it cancels them, and returns an error that names them.

@@ -38,8 +38,8 @@ var errFenced = fmt.Errorf("%w: this process could not renew its record in time"
 
 // process is the Agent among those that share its store.
 type process struct {
-	name    string        // Options.Process and a nonce
-	changer store.Changer // nil: nobody shares the store
+	name    string         // Options.Process and a nonce
+	changer store.Changer  // nil: nobody shares the store
 	rev     store.Revision // of its record; of the goroutine that renews it
 	quit    chan struct{}  // closed when nothing is under way any more
 	quits   func()

@@ -315,7 +315,9 @@ func TestOneLabel(t *testing.T) {
 		for n := range 3 {
 			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{bank}}, &arc.Options{Process: "arc"})
 			all = append(all, a)
-			runs.Go(func() { assert.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: fmt.Sprint(n), Text: "pay"}).Status) })
+			runs.Go(func() {
+				assert.Equal(t, arc.Delivered, run(t, a, arc.Objective{ID: fmt.Sprint(n), Text: "pay"}).Status)
+			})
 			time.Sleep(7 * time.Second)
 		}
 		runs.Wait()
@@ -380,6 +382,67 @@ func TestThreeProcesses(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			require.Equal(t, 1, paid[id], "run %d", n)
+		}
+	})
+}
+
+// An Agent without workers, as of a dashboard, goes on with no run: neither with one whose process is gone, nor
+// with one that a person has ruled on, answered or retried there. A process that works does.
+func TestLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, began := store.NewMem(), make(chan bool, 9)
+		gated := (&arctest.Worker{}).As("cat", "sign")
+		gated.Mode = act.Gated
+		h := arc.Host{
+			Workers: []act.Worker{stuck(began), gated, (&arctest.Worker{Turns: []arctest.Turn{{Text: "written"}}}).As("ben", "write")},
+			Reasoner: &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+				if b.Text == "ask" && len(b.Answers) == 0 {
+					return &reason.Decision{Questions: []string{"To whom?"}}, nil
+				}
+				return arctest.Plan("", task("write", "write")), nil
+			}},
+		}
+		own := &line{Changer: st}
+		a, _ := agent(t, own, h, &arc.Options{Process: "a"})
+		r := run(t, a, arc.Objective{ID: "waits", Tasks: []reason.Task{task("sign", "sign")}})
+		run(t, a, arc.Objective{ID: "asks", Text: "ask"})
+		require.Equal(t, arc.NoWorker, run(t, a, arc.Objective{ID: "retried", Tasks: []reason.Task{task("fly", "fly")}}).Cause)
+		go func() { _, _ = a.Run(t.Context(), arc.Objective{ID: "taken", Tasks: []reason.Task{task("stick", "")}}) }()
+		<-began
+		own.set(true, nil) // a is killed
+
+		d, _ := agent(t, st, arc.Host{}, nil)
+		v := d.In("")
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "ann", Allow: true}))
+		for _, said := range []func() (*arc.Report, error){
+			func() (*arc.Report, error) { return v.Answer(t.Context(), "asks", "", "to Anna") },
+			func() (*arc.Report, error) { return v.Retry(t.Context(), "retried", "") },
+		} {
+			r, err := said()
+			require.NoError(t, err)
+			require.Equal(t, arc.Running, r.Status)
+		}
+		time.Sleep(time.Minute)
+		for id, want := range map[string]arc.Status{
+			"waits": arc.Waiting, "asks": arc.Running, "retried": arc.Running, "taken": arc.Running,
+		} {
+			r, err := v.Resume(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, want, r.Status, id)
+		}
+		alone, _ := agent(t, struct{ store.Store }{st}, arc.Host{}, nil) // one that does not know that others are there
+		time.Sleep(2 * time.Minute)
+		require.NoError(t, alone.Close())
+
+		h.Workers[0] = (&arctest.Worker{}).As("ann")
+		require.NoError(t, d.SetWorkers(h.Workers)) // it has some now
+		r, err := v.Wait(t.Context(), "waits")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+		for id, want := range map[string]arc.Status{"taken": arc.Delivered, "asks": arc.Delivered, "retried": arc.Blocked} {
+			r, err := v.Wait(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, want, r.Status, id) // nobody flies
 		}
 	})
 }

@@ -321,7 +321,7 @@ func (a *Agent) begin(
 func (t *turn) goOn(ctx context.Context) error {
 	a, held := t.agent, t.held()
 	switch {
-	case t.Status.ended() || t.Status == Asking:
+	case t.Status.ended() || t.Status == Asking || a.looks():
 		return nil
 	case held && !t.Left:
 		alive, err := a.process.alive(ctx, a.store, t.Process)
@@ -391,6 +391,7 @@ func (a *Agent) load(
 	ctx context.Context, at *tenant, scope memory.Scope, id string, own *live, fresh bool,
 ) (*turn, error) {
 	t := &turn{agent: a, tenant: at, live: own, key: recordKey(scope, id), name: runKey(scope, id)}
+	t.process = a.process.name
 	mine := func(b *store.Batch) error {
 		b.After(func(store.Revision) { a.announce() })
 		return b.Check(t.key, store.At(store.Revision(own.rev.Load())))

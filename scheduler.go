@@ -93,10 +93,13 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 }
 
 // leaves reports whether the scheduler leaves alone what is due: it is under way here, its caller has left
-// it, it has failed just now, or it is another process's, while that is alive. The processes that were asked
-// for are in alive, since many entries name the same.
+// it, it has failed just now, it is a run's and there are no workers, or it is another process's, while that is
+// alive. The processes that were asked for are in alive, since many entries name the same.
 func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
 	key := due.by(at)
+	if due.Kind != dueErase && due.Kind != dueCompact && a.looks() {
+		return true, nil
+	}
 	a.mu.Lock()
 	mine := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
 	a.mu.Unlock()

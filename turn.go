@@ -29,6 +29,7 @@ type turn struct {
 	live      *live
 	key, name string         // of the record in the tenant's part, and of the run in the Agent
 	rev       store.Revision // of the record as stored; 0: it is not
+	process   string         // that works on it from the next commit on; "": any
 	due       string         // its key among those that are due; "": none
 	dueOf     string         // the process in it
 	counted   *reason.Usage  // what the tenant's day has of the run
@@ -125,7 +126,7 @@ func (t *turn) keep(name string, v any) {
 func (t *turn) commit(ctx context.Context) (err error) {
 	ctx, end := t.agent.trace(ctx, "commit", t.ID, "", "")
 	defer func() { end(err) }()
-	t.Process, t.Left = t.agent.process.name, false
+	t.Process, t.Left = t.process, false
 	due := t.dueKey()
 	raw, err := codec.Marshal(*t.record)
 	if err != nil {

@@ -60,9 +60,12 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	})
 }
 
-// restart commits that the run goes on, so that it does so after a crash, too.
+// restart commits that the run goes on, so that it does so after a crash, too, or in another process.
 func (t *turn) restart(ctx context.Context) error {
-	if err := t.commit(context.WithoutCancel(ctx)); err != nil {
+	if t.agent.looks() {
+		t.process = ""
+	}
+	if err := t.commit(context.WithoutCancel(ctx)); err != nil || t.process == "" {
 		return err
 	}
 	return t.drive(ctx)

@@ -22,7 +22,7 @@ import (
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
 //	waiting, asking  Pending, and no attempt is spent: the job waits with its run, and holds no worker
 //	canceled         Failed
-//	under way        Pending, and no attempt is spent: another process or caller has the run
+//	under way        Pending, and no attempt is spent: others have the run, or a has no Workers
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
 // What [Queue.Update] makes of a job, such as to set it aside, does not reach its run, which goes on by
@@ -40,6 +40,8 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		v := a.In(o.Scope)
 		r, err := v.Report(ctx, o.ID)
 		switch {
+		case len(a.Workers()) == 0:
+			err = arc.ErrRunning
 		case errors.Is(err, store.ErrNotFound):
 			r, err = a.Run(ctx, o)
 		case err == nil && r.Status == arc.Blocked && !r.Ended.After(j.Ended) && j.Attempts == 1:
@@ -62,14 +64,12 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 			j.Usage = u
 		}
 		switch r.Status {
-		case arc.Delivered:
 		case arc.Blocked:
 			j.State, j.Summary = Blocked, string(r.Cause)+": "+j.Summary
 		case arc.Canceled:
 			j.State = Failed
-		default:
-			waited := j.Started.Sub(r.Began) // when it was looked at last
-			j.State, j.At = Pending, j.Started.Add(min(max(backoff, waited/8), 5*time.Minute))
+		case arc.Waiting, arc.Asking, arc.Running: // the longer it waits, the seldomer it is looked at
+			j.State, j.At = Pending, j.Started.Add(min(max(backoff, j.Started.Sub(r.Began)/8), 5*time.Minute))
 		}
 		return nil, nil
 	}

@@ -201,5 +201,10 @@ func TestAgentGivesUp(t *testing.T) {
 	j = attempt(arc.Objective{})
 	require.Equal(t, queue.Failed, j.State)
 	require.Contains(t, j.Summary, "neither Text nor Tasks")
+	require.NoError(t, a.SetWorkers(nil)) // as of a process that only looks: those that work have the job
+	j = attempt(arc.Objective{ID: "8", Text: "write"})
+	require.Equal(t, queue.Pending, j.State)
+	_, err = a.In("").Report(t.Context(), "8")
+	require.ErrorIs(t, err, store.ErrNotFound)
 	require.Len(t, worker.Calls(), 1)
 }
