@@ -70,12 +70,14 @@ func classOf(err error) string {
 // Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with
 // their kind as the attribute arc.event, the worker of attempts and of what came of them as arc.worker, and
 // the tool of a call as gen_ai.tool.name, even made up by a model (let the SDK bound series); no scope or run.
+// Of "blocked" the Cause is arc.cause; arc.waiting is "approval" or "outage".
 func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	// An instrument beside an error is one that does nothing.
 	count, _ := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
 	const worker, tool = "arc.worker", "gen_ai.tool.name"
-	names := map[string]string{"attempt": worker, "failed": worker, "delivered": worker, "tool": tool}
+	names := map[string]string{"attempt": worker, "failed": worker, "delivered": worker, "tool": tool,
+		"blocked": "arc.cause"}
 	return func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live {
 			return
@@ -83,6 +85,13 @@ func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 		attrs := []attribute.KeyValue{attribute.String("arc.event", e.Kind)}
 		if who := names[e.Kind]; who != "" && e.Name != "" {
 			attrs = append(attrs, attribute.String(who, e.Name))
+		}
+		if e.Kind == "waiting" {
+			kind := "approval"
+			if e.Name == "" {
+				kind = "outage"
+			}
+			attrs = append(attrs, attribute.String("arc.waiting", kind))
 		}
 		count.Add(context.Background(), 1, metric.WithAttributes(attrs...))
 	}

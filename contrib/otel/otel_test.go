@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -117,6 +118,25 @@ func TestEvents(t *testing.T) {
 	worker, ok := sum.DataPoints[0].Attributes.Value("arc.worker")
 	require.True(t, ok)
 	require.Equal(t, "pay", worker.AsString())
+}
+
+// What waits, and for whom, and why a run is blocked are attributes of a few values.
+func TestWhyRunsStandStill(t *testing.T) {
+	reader := metric.NewManualReader()
+	tell := otel.Events(metric.NewMeterProvider(metric.WithReader(reader)))
+	for _, e := range []arc.Event{{Kind: "waiting", Name: "pay", Text: secret}, {Kind: "waiting", Text: secret},
+		{Kind: "blocked", Name: string(arc.NoWorker), Text: secret}} {
+		tell("acme", "7", e)
+	}
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(t.Context(), &data))
+	var got []string
+	for _, p := range data.ScopeMetrics[0].Metrics[0].Data.(metricdata.Sum[int64]).DataPoints {
+		require.Equal(t, 2, p.Attributes.Len())
+		got = append(got, p.Attributes.Encoded(attribute.DefaultEncoder()))
+	}
+	require.ElementsMatch(t, []string{"arc.event=waiting,arc.waiting=approval", "arc.event=waiting,arc.waiting=outage",
+		"arc.cause=no worker,arc.event=blocked"}, got)
 }
 
 // An Agent's own spans: named as Options.Trace says, phases and commits below the run.
