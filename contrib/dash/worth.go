@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +19,6 @@ type worth struct {
 	Known  bool   // it is known
 	Held   bool   // cases were held out
 	Uplift [][2]string
-	Charts []chart // by day
 	Bills  []bills
 	All    bill
 }
@@ -54,21 +51,12 @@ func (b *bill) add(u *reason.Usage) {
 	}
 }
 
-// ledger has a bill for each name.
-type ledger map[string]*bill
-
-func (l ledger) of(name string) *bill {
-	if l[name] == nil {
-		l[name] = &bill{Name: name}
+// Mean is what came to each of n.
+func (b bill) Mean(sum, n int) string {
+	if n == 0 {
+		return "unknown"
 	}
-	return l[name]
-}
-
-func (l ledger) rows() (out []bill) {
-	for _, name := range slices.Sorted(maps.Keys(l)) {
-		out = append(out, *l[name])
-	}
-	return out
+	return plain(float64(sum) / float64(n))
 }
 
 // Cost says an amount, and whether one that is missing is unknown.
@@ -102,26 +90,25 @@ func (d *dash) value(rq *request) (any, error) {
 		{"Model calls a case", interval(u.Calls, plain)},
 		{"Dollars a case", interval(u.USD, dollars)},
 	}
-	days := make(ledger)
+	days := make([]bill, worthDays) // the last one first
+	for i := range days {
+		days[i].Name = day(from.AddDate(0, 0, worthDays-1-i))
+	}
 	for _, r := range runs {
 		on := day(cmp.Or(r.Ended, r.Began))
-		if on < day(from) {
+		i := slices.IndexFunc(days, func(b bill) bool { return b.Name == on })
+		if i < 0 {
 			continue
 		}
-		for _, b := range []*bill{days.of(on), &w.All} {
+		for _, b := range []*bill{&days[i], &w.All} {
 			b.add(r.Usage)
 			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 { // no reasoner was asked
 				b.Told++
 			}
 		}
 	}
-	w.Charts = []chart{
-		newChart("Attempts a run", from, days, func(b *bill) (int, int) { return b.Attempts, b.N }),
-		newChart("Model calls a run", from, days, func(b *bill) (int, int) { return b.Calls, b.Told }),
-	}
-	byDay := days.rows()
-	slices.Reverse(byDay)
-	w.Bills = []bills{{"By day", "Day", "Runs", byDay}, {"By worker", "Worker", "Attempts", workers}}
+	days = slices.DeleteFunc(days, func(b bill) bool { return b.N == 0 })
+	w.Bills = []bills{{"By day", "Day", "Runs", days}, {"By worker", "Worker", "Attempts", workers}}
 	return &w, nil
 }
 
@@ -131,18 +118,20 @@ func workers(rq *request, from time.Time) ([]bill, error) {
 	if err != nil {
 		return nil, err
 	}
-	by := make(ledger)
+	var out []bill
 	for name := range book.Known() {
-		if by[name] != nil {
+		if n := len(out); n > 0 && out[n-1].Name == name {
 			continue // at another skill
 		}
+		b := bill{Name: name}
 		for i := range worthDays {
-			b, s := by.of(name), book.Day(name, "", from.AddDate(0, 0, i))
+			s := book.Day(name, "", from.AddDate(0, 0, i))
 			b.N, b.Untold = b.N+s.Attempts, b.Untold+s.Attempts-s.Priced
 			b.Usage = *b.Usage.Add(&s.Usage)
 		}
+		out = append(out, b)
 	}
-	return by.rows(), nil
+	return out, nil
 }
 
 // interval says a difference, and between what bounds it is.
@@ -161,34 +150,4 @@ func interval(i meta.Interval, unit func(float64) string) string {
 	}
 	low, high := signed(i.Mean-*i.Margin), signed(i.Mean+*i.Margin)
 	return fmt.Sprintf("%s, between %s and %s (95 %%), in %s", signed(i.Mean), low, high, count(i.N, "case"))
-}
-
-// chart is a curve of means by day.
-type chart struct {
-	Title, Words, Line string // Line are its points
-	Dots               [][2]float64
-	Top, First, Last   string
-}
-
-// newChart draws what came to how many, by day, 640 wide and 120 high. Days without any leave no gap.
-func newChart(title string, from time.Time, days ledger, of func(*bill) (sum, n int)) chart {
-	c := chart{Title: title, First: from.Local().Format("Jan 2")}
-	c.Last = from.AddDate(0, 0, worthDays-1).Local().Format("Jan 2")
-	means, top := make(map[int]float64), 1.0
-	for i := range worthDays {
-		if b := days[day(from.AddDate(0, 0, i))]; b != nil {
-			if total, n := of(b); n > 0 {
-				means[i] = float64(total) / float64(n)
-				top = max(top, math.Ceil(means[i]))
-				c.Words = fmt.Sprintf("%.1f on the last day with runs", means[i])
-			}
-		}
-	}
-	c.Top = plain(top)
-	for _, i := range slices.Sorted(maps.Keys(means)) {
-		x, y := math.Round(float64(i)/(worthDays-1)*640), math.Round((1-means[i]/top)*120)
-		c.Line += fmt.Sprintf("%g,%g ", x, y)
-		c.Dots = append(c.Dots, [2]float64{x, y})
-	}
-	return c
 }
