@@ -206,6 +206,9 @@ func (d *dash) page(w http.ResponseWriter, rq *request, p place) error {
 			s.Waiting++
 		}
 	}
+	if n, ok := body.(*now); ok {
+		s.Waiting += len(n.Below)
+	}
 	d.write(w, http.StatusOK, s)
 	return nil
 }

@@ -49,7 +49,7 @@ func TestPages(t *testing.T) {
 	for path, says := range map[string][]string{
 		"": {"Which of the two accounts is meant?", "Allow refund?",
 			"exhausted</strong>: the backup of Sunday has no index", "look where order SO-1049 is",
-			`title="wait for you">2<`, "$0.0034 reported, none estimated"},
+			`title="wait for you">2<`},
 		"runs": {"all <span class=\"n\">12<", "blocked <span class=\"n\">1<", asks.ID, waits.ID,
 			failed.ID},
 		"runs?q=backup":   {"all <span class=\"n\">1<", failed.ID},
@@ -57,6 +57,9 @@ func TestPages(t *testing.T) {
 		"run?id=" + failed.ID: {"refused by", "the backup of Sunday has no index", "Try again", "Was it right?",
 			"1,200 in, 80 out", "$0.0034",
 			"<strong>Did not pass</strong>"},
+		"runs?q=SO-1041": {`>look where order SO-1041 is<`, `{&#34;order&#34;:&#34;SO-1041&#34;} · 000001<`,
+			`{&#34;order&#34;:&#34;SO-1041&#34;,&#34;amount&#34;:120} · `},
+		"run?id=000001":      {`Its inputs</h2><pre tabindex="0">{&#34;order&#34;:&#34;SO-1041&#34;}<`},
 		"run?id=" + waits.ID: {"Allow refund?", "mode is gated", "&#34;amount&#34;:120", "Cancel the run"},
 		"learned": {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<",
 			"delivered 9 times", "Sunday has no", ">open<"},
@@ -187,6 +190,62 @@ func TestActs(t *testing.T) {
 	}
 	code, _ = b.post("run", form("do", "answer", "id", asks.ID, "text", strings.Repeat("x", 300<<10)))
 	require.Equal(t, 413, code)
+}
+
+// What may have been done already is not done again by who reads fast: they say what it returned, or open the
+// way to make the call again.
+func TestBegun(t *testing.T) {
+	for do, calls := range map[string]int64{"done": 1, "allow": 2} {
+		b := newBench(t, nil, nil)
+		r := b.run("wire the rent", `{"amount":500}`)
+		require.Len(t, r.Approvals, 1)
+		_, page := b.get("run?id=" + r.ID)
+		require.Contains(t, page, "What it returned, if it was done")
+		require.Regexp(t, `<details id="[^"]+"><summary>It was not done …</summary><button class="no" name="do" value="allow">Make the call again`,
+			page)
+		require.Equal(t, 1, strings.Count(page, `value="allow"`))
+		v := url.Values{"do": {"done"}, "id": {r.ID}, "approval": {r.Approvals[0].ID}}
+		_, page = b.post("run", v)
+		require.Contains(t, page, "the text was empty")
+		if v.Set("do", do); do == "done" {
+			v.Set("result", " receipt 7\n")
+		}
+		_, page = b.post("run", v)
+		require.Contains(t, page, "Allowed.")
+		b.until(r.ID, arc.Delivered)
+		require.Equal(t, calls, b.wired.Load())
+		if do == "done" {
+			r, err := b.view.Report(t.Context(), r.ID)
+			require.NoError(t, err)
+			require.JSONEq(t, `"receipt 7"`, string(r.Output))
+		}
+	}
+}
+
+// What waits below a scope is shown in it, and ruled on there.
+func TestBelow(t *testing.T) {
+	b := newBench(t, nil, nil)
+	r, err := b.agent.Run(t.Context(), arc.Objective{ID: "nightly", Text: "refund SO-7", Scope: "fin/eu"})
+	require.NoError(t, err)
+	require.Equal(t, arc.Waiting, r.Status)
+	_, page := b.get("", "Scope", "fin")
+	for _, s := range []string{"Nothing of this scope itself waits for you.", "Waits for you below this scope", ">fin/eu<",
+		">nightly<", "Allow refund?", `title="wait for you">1<`} {
+		require.Contains(t, page, s)
+	}
+	for _, scope := range []string{"fin/eu", "rival", ""} {
+		_, page = b.get("", "Scope", scope)
+		require.NotContains(t, page, "below this scope", scope)
+	}
+	v := url.Values{"do": {"allow"}, "id": {"nightly"}, "approval": {r.Approvals[0].ID}, "back": {"./"}}
+	_, page = b.post("run", v, "Scope", "rival")
+	require.Contains(t, page, "Somebody was faster")
+	_, page = b.post("run", v, "Scope", "fin")
+	require.Contains(t, page, "Allowed.")
+	require.NotContains(t, page, "Allow refund?")
+	r, err = b.agent.In("fin/eu").Wait(t.Context(), "nightly")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, r.Status)
 }
 
 // A job leads to the run that works on it.

@@ -27,7 +27,7 @@ import (
 
 // bench is a dashboard of an Agent with a shop's workers: refund, which a person has to allow;
 // look, which answers; ask, which asks; wreck, which no gate passes until it is told "Monday"; and
-// hold, which waits for a word.
+// hold, which waits for a word; wire, which does what it does and then panics the first time.
 type bench struct {
 	*httptest.Server
 	t     *testing.T
@@ -37,6 +37,7 @@ type bench struct {
 	hold  chan string
 	back  atomic.Int64 // how far the clock is back
 	runs  int
+	wired atomic.Int64 // calls of wire
 }
 
 func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
@@ -60,10 +61,17 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 			EstimateUSD: new(0.0021)}}, nil
 	})
 	refund.Mode, refund.Irreversible = act.Gated, true
+	wire := work("wire", func(context.Context, *act.Call) (*act.Result, error) {
+		if b.wired.Add(1) == 1 {
+			panic("the connection is gone, once the bank has booked")
+		}
+		return &act.Result{Text: "Wired."}, nil
+	})
+	wire.Irreversible = true
 	host := arc.Host{
 		Reasoner: reasoner{},
 		Workers: []act.Worker{
-			refund,
+			refund, wire,
 			work("look", func(_ context.Context, c *act.Call) (*act.Result, error) {
 				return &act.Result{Text: "It was delivered on Friday: " + c.Text}, nil
 			}),

@@ -3,6 +3,7 @@ package dash
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +13,6 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
-	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -72,20 +72,22 @@ func open(r *arc.Report) bool { return waits(r) || r.Status == arc.Running || r.
 
 // now is the page of what a person should know now.
 type now struct {
-	Asks, Running, Failed, Lately []*arc.Report // the last two are those of the last week
-	Usage                         *reason.Usage
-	Untold                        int // runs of the last week whose usage is not known
+	Asks, Running, Failed, Lately []*arc.Report  // the last two are those of the last week
+	Below                         []act.Approval // of scopes below this one
 }
 
 func (d *dash) now(rq *request) (any, error) {
 	all, err := d.reports(rq)
-	var n now
+	n, own := now{}, rq.scope // "" is the Agent's, which its approvals name
 	since := d.opts.Now().AddDate(0, 0, -7)
 	for _, r := range all {
 		late := r.Ended.After(since)
 		switch {
 		case waits(r):
 			n.Asks = append(n.Asks, r)
+			for _, p := range r.Approvals {
+				own = p.Scope
+			}
 		case open(r):
 			n.Running = append(n.Running, r)
 		case late && r.Status == arc.Blocked:
@@ -93,13 +95,21 @@ func (d *dash) now(rq *request) (any, error) {
 		case late && r.Status == arc.Delivered:
 			n.Lately = append(n.Lately, r)
 		}
-		if late {
-			if n.Usage = n.Usage.Add(r.Usage); r.Usage == nil {
-				n.Untold++
-			}
-		}
 	}
 	slices.Reverse(n.Asks) // who waits longest comes first
+	if err == nil {
+		n.Below, err = keep(d, rq, "below", func(ctx context.Context) (all []act.Approval, err error) {
+			for p, err := range rq.Approvals(ctx) {
+				if err != nil {
+					return nil, err
+				}
+				if p.Scope != own {
+					all = append(all, p)
+				}
+			}
+			return all, nil
+		})
+	}
 	return &n, err
 }
 
@@ -121,6 +131,7 @@ func (d *dash) list(rq *request) (any, error) {
 // run is the page of one run.
 type run struct {
 	*arc.Report
+	Asked   arc.Objective
 	Story   []arc.Event // lines of output that follow one another are one
 	Earlier int         // events that are left out
 	ByPlan  bool        // it was delivered by a learned plan alone
@@ -138,6 +149,9 @@ func (d *dash) run(rq *request) (any, error) {
 		return nil, err
 	}
 	r := &run{Report: rep, ByPlan: rep.Status == arc.Delivered && rep.Fired > 0}
+	if r.Asked, err = rq.Objective(rq.Context(), id); err != nil {
+		return nil, err
+	}
 	for e, err := range rq.Journal(rq.Context(), id) {
 		if err != nil {
 			return nil, err
@@ -174,8 +188,21 @@ func (d *dash) actRun(rq *request) (string, error) {
 		return "retried", d.goOn(rq, id, func(ctx context.Context) (*arc.Report, error) {
 			return rq.Retry(ctx, id, text)
 		})
-	case "allow", "deny":
-		ruling := act.Ruling{Approval: rq.Form.Get("approval"), By: rq.who, Note: text, Allow: do == "allow"}
+	case "allow", "done", "deny":
+		ruling := act.Ruling{Approval: rq.Form.Get("approval"), By: rq.who, Note: text, Allow: do != "deny"}
+		switch made := strings.TrimSpace(rq.Form.Get("result")); {
+		case do == "done" && made == "":
+			return "empty", nil
+		case ruling.Allow && made != "": // who says what it returned does not want it made again
+			if ruling.Result = json.RawMessage(made); made == "null" || !json.Valid(ruling.Result) {
+				ruling.Result, _ = json.Marshal(made)
+			}
+		}
+		for p, err := range rq.Approvals(ctx) {
+			if err == nil && p.ID == ruling.Approval { // it may be of a scope below
+				rq.View = d.agent.In(cmp.Or(p.Scope, "_"))
+			}
+		}
 		if err := rq.Decide(ctx, ruling); err != nil {
 			return "", err
 		}
@@ -183,7 +210,7 @@ func (d *dash) actRun(rq *request) (string, error) {
 		defer cancel()
 		asks := func(a act.Approval) bool { return a.ID == ruling.Approval && a.Mode != act.Compound }
 		until(ctx, rq, id, func(r *arc.Report) bool { return !slices.ContainsFunc(r.Approvals, asks) })
-		return map[string]string{"allow": "allowed", "deny": "denied"}[do], nil
+		return map[bool]string{true: "allowed", false: "denied"}[ruling.Allow], nil
 	case "cancel":
 		return "canceled", rq.View.Cancel(ctx, id, cmp.Or(text, "canceled by "+rq.who))
 	case "right", "wrong":
@@ -200,25 +227,20 @@ func (d *dash) goOn(rq *request, id string, f func(context.Context) (*arc.Report
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(rq.Context())
-	defer cancel()
-	ended := make(chan error, 1)
+	ctx, cancel := context.WithCancelCause(rq.Context())
+	defer cancel(nil)
 	go func() { // the run outlives the request: it ends when it stops, or with the Agent
 		_, err := f(context.WithoutCancel(ctx))
-		if ended <- err; err != nil { // nobody may wait for it any more
+		if err != nil { // nobody may wait for it any more
 			d.opts.Logger.Info("dash: a run goes on", "run", id, "error", err)
 		}
-		cancel()
+		cancel(err)
 	}()
-	if until(ctx, rq, id, func(r *arc.Report) bool { return r.Status != was.Status }) {
-		return nil
-	}
-	select {
-	case err := <-ended:
+	moved := until(ctx, rq, id, func(r *arc.Report) bool { return r.Status != was.Status })
+	if err := context.Cause(ctx); !moved && !errors.Is(err, context.Canceled) {
 		return err
-	default:
-		return rq.Context().Err()
 	}
+	return nil
 }
 
 // until follows a run until something is so, and reports whether it is before ctx ends.

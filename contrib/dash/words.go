@@ -32,6 +32,13 @@ func (d *dash) words() template.FuncMap {
 		"clip":  func(n int, s string) string { return clip(s, n) },
 		"json":  func(raw json.RawMessage) string { return string(raw) },
 		"count": count, "number": number, "amount": amount, "waits": waits, "open": open,
+		"asked": func(r *arc.Report) [2]string { // the beginnings of its Text and of its Inputs
+			text, inputs, found := strings.Cut(r.Objective, " {")
+			if found {
+				inputs = "{" + inputs
+			}
+			return [2]string{text, inputs}
+		},
 		"list": func(v ...any) []any { return v }, "str": fmt.Sprint,
 		"id":    func(v any) string { return fmt.Sprintf("i%x", sha256.Sum256([]byte(fmt.Sprint(v))))[:13] },
 		"first": func(n int, rs []*arc.Report) []*arc.Report { return rs[:min(n, len(rs))] },
