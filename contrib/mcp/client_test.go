@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -353,6 +354,16 @@ func TestAddressWithAKey(t *testing.T) {
 		require.EqualError(t, err, "permanent: mcp: the address is no URL of http", "no outage, which is waited for")
 		require.NoError(t, c.Close())
 	}
+}
+
+// A key that no header can have, as with a line end, is no outage: waiting does not mend it.
+func TestKeyWithALineEnd(t *testing.T) {
+	c := Dial("http://127.0.0.1:1/mcp", &ClientOptions{HTTP: &http.Client{Transport: bearer("hidden\n")}})
+	defer c.Close()
+	_, err := c.Tools(t.Context())
+	require.ErrorContains(t, err, "invalid header field")
+	require.Equal(t, reason.Permission, reason.Classify(err).Class)
+	require.NotContains(t, err.Error(), "hidden")
 }
 
 func TestProgramThatStays(t *testing.T) {
