@@ -70,12 +70,12 @@ func (o Outcome) ill() bool { return o == Failed || o == Malformed || o == Away 
 
 // Usage is what calls of models took. A nil *Usage and a nil figure are unknown, which is not 0.
 type Usage struct {
-	Calls       int      `json:"calls" cbor:",omitzero"`
-	Input       int      `json:"input" cbor:",omitzero"` // tokens, with those that are Cached
-	Output      int      `json:"output" cbor:",omitzero"`
-	Cached      int      `json:"cached" cbor:",omitzero"`       // input tokens read from a cache
-	CostUSD     *float64 `json:"cost_usd" cbor:",omitzero"`     // as reported by the provider
-	EstimateUSD *float64 `json:"estimate_usd" cbor:",omitzero"` // tokens times list price
+	Calls       int      `cbor:",omitzero"`
+	Input       int      `cbor:",omitzero"` // tokens, with those that are Cached
+	Output      int      `cbor:",omitzero"`
+	Cached      int      `cbor:",omitzero"` // input tokens read from a cache
+	CostUSD     *float64 `cbor:",omitzero"` // as reported by the provider
+	EstimateUSD *float64 `cbor:",omitzero"` // tokens times list price
 }
 
 // Add returns the sum of u and v, or the one that is known. So it is with their figures: one of v that is NaN

@@ -86,6 +86,9 @@ func TestJSON(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, json.Unmarshal(raw, out.Interface()), "%T: %s", v, raw)
 			require.Equal(t, in.Interface(), out.Interface(), "%T: %s", v, raw)
+			if _, report := v.(arc.Report); report {
+				require.NotContains(t, string(raw), "_", "one case of letters")
+			}
 		}
 	}
 }
