@@ -18,7 +18,7 @@ import (
 )
 
 // Model is a language model, by an adapter. Generate may be called concurrently. An error that the caller can
-// act on is an *[Error].
+// act on is an *[Error]. Hosts call the function [Generate], not this.
 type Model interface {
 	Generate(ctx context.Context, r *Request) (*Response, error)
 }

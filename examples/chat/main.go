@@ -52,7 +52,7 @@ func talk(ctx context.Context, url, name string) error {
 			log.Print(err) // the Advice is empty then, and usable
 		}
 		turns = append(turns, reason.Message{Role: reason.UserRole, Text: c.Text})
-		answer, err := model.Generate(ctx, &reason.Request{
+		answer, err := reason.Generate(ctx, model, &reason.Request{ // which takes thoughts off
 			System:   "You talk with a person, briefly.\n\n" + advice.Prompt(),
 			Messages: turns,
 			OnText:   func(s string) { fmt.Print(s) },
