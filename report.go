@@ -31,7 +31,7 @@ type Report struct {
 	Approvals []act.Approval  // that it waits for
 
 	Attempts     int // calls of workers
-	Fired        int // learned plans, of which calls were made unasked; 0 where the Reasoner has decided as well
+	Fired        int // how many learned plans were carried out; 0 if the Reasoner was asked as well
 	Failed       []reason.Failure
 	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
 	Began, Ended time.Time     // in UTC

@@ -50,8 +50,8 @@ type Ruling struct {
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
-// that has a question returns one. It also returns the one that [Do] or [Step] gives where a person has to
-// allow a call. It spends no attempt: the executor is called again with the same number and the answers.
+// that has a question returns one, and passes on one that [Do] or [Step] has returned to it. It spends no
+// attempt: the executor is called again with the same number and the answers.
 type PendingError struct {
 	Approvals []Approval // what people have to rule on
 	Questions []string   // what a person, or the reasoner, has to answer
@@ -170,7 +170,7 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) {
 
 func (s *scene) file(ctx context.Context, a *Approval) error {
 	now := s.journal.now()
-	a.Deadline = now.Add(cmp.Or(s.host.patience, 24*time.Hour))
+	a.Deadline = now.Add(cmp.Or(s.host.open, 24*time.Hour))
 	raw, _ := schema.Marshal(a) // its inputs are JSON
 	return s.journal.put(ctx, record{Name: "ask/" + a.ID, State: stepDone, Value: raw},
 		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})

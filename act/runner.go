@@ -30,7 +30,7 @@ type Runner struct {
 // host is what a Runner's calls ask of the host.
 type host struct {
 	approver Approver
-	patience time.Duration
+	open     time.Duration // how long an Approval is
 	secrets  func(ctx context.Context, name string) (string, error)
 }
 
@@ -38,13 +38,13 @@ type host struct {
 // there, no executor, a schema that cannot be read, and no gate (say [NoGate] where nothing can be checked).
 //
 // The approver is asked where a person has to rule; nil: the attempt is pending. An Approval stays open for
-// patience (0: 24 hours). secrets returns one that is listed (nil: none); around is the outermost first.
+// open (0: 24 hours). secrets returns one that is listed (nil: none); around is the outermost first.
 func NewRunner(
-	workers []Worker, approver Approver, patience time.Duration,
+	workers []Worker, approver Approver, open time.Duration,
 	secrets func(ctx context.Context, name string) (string, error), around ...Around,
 ) (*Runner, error) {
 	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around}
-	r.host = host{approver, max(0, patience), secrets}
+	r.host = host{approver, max(0, open), secrets}
 	var wrong []error
 	for _, w := range workers {
 		namesake := func(o *Worker) bool { return o.Name == w.Name }

@@ -64,7 +64,7 @@ func (o *Outcome) trim() {
 
 // Learned says what After has learned.
 type Learned struct {
-	Ready bool   // the plan fires when this very case comes again, by what its own Scope has delivered
+	Ready bool   // the plan would fire for this very case, by what its own Scope has delivered
 	Note  string // why a delivery was not learned as a plan
 }
 

@@ -552,9 +552,9 @@ var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
 // scopes below it share, and its warnings. A suggestion has the ID that [Layer.Edit] takes, and as Name the
-// words of its cases; it differs by why it does not fire for the last of them, and by nothing if it does,
-// whatever Rules are new: Before looks at those. One that a person has changed is as written; another whose
-// deliveries do not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
+// words of its cases. Differs says why it does not fire for the newest of them, "" if it fires, whatever Rules
+// are new: Before looks at those. One that a person has changed is as written; another whose deliveries do
+// not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	c, err := l.prepare(Case{ID: "any", Scope: scope})
 	v := &look{Layer: l, c: &c, s: &shape{}, err: err}

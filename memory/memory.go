@@ -101,7 +101,7 @@ type Draft struct {
 	Source     Source    `cbor:"5,keyasint,omitzero"`
 	Actor      string    `cbor:"6,keyasint,omitzero"`  // who said or did it
 	Thread     string    `cbor:"7,keyasint,omitzero"`  // the conversation it belongs to
-	Slot       string    `cbor:"8,keyasint,omitzero"`  // what it states the value of, until a later Fact does, whoever says it
+	Slot       string    `cbor:"8,keyasint,omitzero"`  // names a value, such as "budget": a later Fact in it replaces this one
 	Supersedes []ID      `cbor:"9,keyasint,omitzero"`  // memories of the scope that do not hold any more
 	Links      []Link    `cbor:"10,keyasint,omitzero"` // what it goes with; see Query.Linked
 
@@ -147,7 +147,7 @@ type Query struct {
 	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others
 	Also      []Scope   // further scopes of the tenant
 	Trust     Trust
-	At        time.Time // what held at a time, in the zone of the question; zero: now, and what is dated ahead
+	At        time.Time // what held then, in the zone of the question; zero: what holds now, or is dated ahead
 	Since     time.Time // only memories with At from then on
 	Archived  bool      // archived ones, too; otherwise they come only where nothing else matches
 	Linked    bool      // what hits link to, and what links to them, fills up to K
@@ -176,7 +176,7 @@ type Hit struct {
 type Feedback struct {
 	Key       string
 	Shown     []ID // at most 1,000, as Misled
-	Utilized  []ID // of Shown, if the task was delivered; empty: none. Nil: it was not, or nobody knows
+	Utilized  []ID // those of Shown that helped. Empty: delivered, and none did; nil: not known, or not delivered
 	Misled    []ID // led astray, shown or not
 	Situation string
 }

@@ -131,8 +131,8 @@ func cosine(a, b []text.Term) float64 {
 	return min(1, dot/math.Sqrt(max(x*y, 1e-9))) // 0 where one has no words
 }
 
-// Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. An
-// error is the last one of the Embedder, which tries again; the counts hold.
+// Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. The
+// counts are valid beside an error: it is the last one of the Embedder, which tries again.
 func (s Space) Health(context.Context) (memories map[Kind]int, quarantined int, all Stats, err error) {
 	memories = map[Kind]int{}
 	var sums counts

@@ -17,7 +17,8 @@ import (
 )
 
 // Case is what is to be done, and what is known of it. Whoever hands one to package learn says what a plan
-// depends on; a reasoner, and a worker, is told of the run at hand by it. Run is what the ID is part of.
+// depends on; a reasoner, and a worker, is told of the run at hand by it. Run is the run of arc that it
+// belongs to, "" outside of the loop.
 type Case struct {
 	ID, Run    string           `cbor:",omitzero"`  // of the Advice, unique in its Scope ("": learn makes one)
 	Scope      memory.Scope     `cbor:",omitzero"`  // "": that of the options

@@ -137,7 +137,7 @@ type Known struct {
 	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
 	Warnings    []Warning    `cbor:",omitzero"`
 	Suggestions []Suggestion `cbor:",omitzero"`
-	Fires       *Plan        `cbor:",omitzero"` // to be made without asking a model; in a Call, by its worker
+	Fires       *Plan        `cbor:",omitzero"` // to carry out without asking a model, in a Call by the worker; nil: none
 }
 
 // Brief is what a Reasoner decides from.

@@ -11,7 +11,8 @@ import (
 )
 
 // Project returns the facts that are worth telling for a task ("": none), the highest relevance × effective
-// confidence first, and how many others there are. most is 10 if it is 0, least .3.
+// confidence first, and how many others there are. most 0 is 10, least 0 is .3: for no lower bound, give a
+// tiny least.
 //
 // A fact is relevant by a third for each of its words that the task has as well, function words apart, up to
 // 1. Proven facts are always in, within most. Others need an effective confidence of least, and, if there is
