@@ -540,7 +540,7 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 		v, _ := schema.Read(c.Inputs)
 		for _, m := range braced.FindAllStringSubmatch(strings.Join(said(leaves(v)), "\x00"), -1) {
 			if v, is := had[m[1]]; is || had == nil {
-				names[m[1]] = reason.TypeOf(v)
+				names[m[1]] = schema.TypeOf(v)
 			}
 		}
 	}

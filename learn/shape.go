@@ -16,7 +16,6 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/reason"
 )
 
 // shape is a case made ready to be compared.
@@ -208,7 +207,7 @@ func encode(v any) json.RawMessage {
 // typeOf names the type of a value.
 func typeOf(v any) string {
 	e, _ := v.(empty)
-	return cmp.Or(string(e), reason.TypeOf(v), "null")
+	return cmp.Or(string(e), schema.TypeOf(v), "null")
 }
 
 // word is a string or number as it stands in a text, or "".

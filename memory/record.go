@@ -178,11 +178,18 @@ func analyze(an *text.Analyzer, rs ...*record) *index.Terms {
 	docs := make([]index.Doc, len(rs))
 	for i, r := range rs {
 		at, v := timeOf(r.At, r.Zone), r.voice()
-		docs[i] = index.Doc{Trigger: r.Trigger, Content: r.Content, Actor: v.Actor, Thread: v.Thread,
-			Day: date.Of(at).Terms(an)}
+		docs[i] = index.Doc{Trigger: r.Trigger, Content: r.Content, Thread: v.Thread, Day: date.Of(at).Terms(an)}
+		if !sides[strings.ToLower(v.Actor)] {
+			docs[i].Actor = v.Actor
+		}
 	}
 	return index.Analyze(an, docs...)
 }
+
+// sides are actors that are no more than a side of a conversation, which half of all records have: no names
+// to be found by.
+var sides = map[string]bool{"user": true, "human": true, "customer": true, "me": true,
+	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
 
 // sameDoc reports whether the index has the same of both. Created does not change.
 func (r *record) sameDoc(o *record) bool {

@@ -93,8 +93,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if !known {
 			return nil, fmt.Errorf("%s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
 		}
-		want = cmp.Or(want, TypeOf(values[k]))
-		if got := TypeOf(v); got == "" || want != "" && got != want {
+		want = cmp.Or(want, schema.TypeOf(values[k]))
+		if got := schema.TypeOf(v); got == "" || want != "" && got != want {
 			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "string, number or bool"), k)
 		}
 		values[k] = v
@@ -105,7 +105,7 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
 		v, ok := values[p]
 		whole, err := schema.Marshal(v)
-		if want := s.Parameters[p]; !ok || err != nil || want != "" && TypeOf(v) != want {
+		if want := s.Parameters[p]; !ok || err != nil || want != "" && schema.TypeOf(v) != want {
 			return nil, fmt.Errorf("%s wants a %s for %q", name, cmp.Or(want, "value"), p)
 		}
 		at, _ := schema.Marshal("{" + p + "}")
@@ -135,17 +135,4 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 // inside is a value of JSON as it stands in a string.
 func inside(raw json.RawMessage) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(raw), `"`), `"`)
-}
-
-// TypeOf is the type of a value that a parameter may have, else "".
-func TypeOf(v any) string {
-	switch v.(type) {
-	case string:
-		return "string"
-	case json.Number:
-		return "number"
-	case bool:
-		return "bool"
-	}
-	return ""
 }

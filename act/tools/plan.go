@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/arc-learn/arc/internal/schema"
-	"github.com/arc-learn/arc/reason"
 )
 
 // Digest identifies a result of a tool in a case with such inputs, whatever their values: where one of two
@@ -22,7 +21,7 @@ func Digest(result json.RawMessage, inputs ...json.RawMessage) string {
 	names := map[string]string{} // dotted paths, by the strings and numbers there as they are written in JSON
 	name := func(path string, v any) any {
 		raw, err := schema.Marshal(v)
-		text, of := strings.Trim(string(raw), `"`), reason.TypeOf(v)
+		text, of := strings.Trim(string(raw), `"`), schema.TypeOf(v)
 		was, taken := names[text]
 		if err == nil && (of == "string" || of == "number") && len(text) > 1 && (!taken || path < was) {
 			names[text] = path

@@ -21,7 +21,7 @@ import (
 type Doc struct {
 	Trigger string // counts twice
 	Content string
-	Actor   string      // who said it; the records of an actor whom a question names come before others
+	Actor   string      // who said it, by name, "" for none; the records of an actor whom a question names come before others
 	Thread  string      // the conversation that [Index.Join] puts it in, "" for none
 	Day     []text.Term // the words of its date, which count in no length; the last is of the day of the year
 }
@@ -119,10 +119,8 @@ func Analyze(an *text.Analyzer, docs ...Doc) *Terms {
 		}
 		add(d.Content, 1)
 		add(d.Trigger, 2)
-		if !sides[strings.ToLower(d.Actor)] {
-			for _, n := range add(d.Actor, 1) {
-				e.actor = append(e.actor, lex.Terms[n])
-			}
+		for _, n := range add(d.Actor, 1) {
+			e.actor = append(e.actor, lex.Terms[n])
 		}
 		for _, w := range d.Day {
 			t.pairs = append(t.pairs, uint64(lex.Number(w))<<32|uint64(i)<<8|1)
@@ -204,9 +202,7 @@ func (ix *Index) Join(r uint32, thread string) {
 	if thread == "" {
 		return
 	}
-	for len(ix.links) < len(ix.rows) {
-		ix.links = append(ix.links, link{})
-	}
+	ix.links = append(ix.links, make([]link, len(ix.rows)-len(ix.links))...)
 	rows := ix.threads[thread]
 	i, _ := slices.BinarySearchFunc(rows, r, ix.order)
 	rows = slices.Insert(rows, i, r)
@@ -246,11 +242,6 @@ func (ix *Index) Latest(thread string, n int) []uint32 {
 	rows := ix.threads[thread]
 	return slices.Clone(rows[max(0, len(rows)-max(0, n)):])
 }
-
-// sides are actors that are no more than a side of a conversation, which half of all records have: no names
-// to be found by.
-var sides = map[string]bool{"user": true, "human": true, "customer": true, "me": true,
-	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
 
 // enter counts n more records of an actor, and returns the actor's number; 0: no actor.
 func (ix *Index) enter(terms []text.Term, n int) uint32 {

@@ -342,18 +342,13 @@ func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 
 // look adds what a common word gives to the candidates.
 func (ix *Index) look(sc *scratch, w *word) {
-	own := func(r uint32) float32 {
-		i, ok := w.term.find(r)
-		if !ok {
-			return 0
-		}
-		return w.term.postings[i].count() * norms[ix.rows[r].length]
-	}
 	var buf [1 + 2*reach]neighbour
 	for _, r := range sc.touched {
 		tau := float32(0)
 		for _, o := range ix.around(r, &taken, &buf) {
-			tau += o.share * own(o.row)
+			if i, ok := w.term.find(o.row); ok {
+				tau += o.share * (w.term.postings[i].count() * norms[ix.rows[o.row].length])
+			}
 		}
 		if tau > 0 {
 			ix.credit(sc, w, r, tau)

@@ -150,6 +150,19 @@ func Words(raw json.RawMessage) (text string) {
 	return text
 }
 
+// TypeOf is the type of a value of [Read] that a parameter of a plan may have, else "".
+func TypeOf(v any) string {
+	switch v.(type) {
+	case string:
+		return "string"
+	case json.Number:
+		return "number"
+	case bool:
+		return "bool"
+	}
+	return ""
+}
+
 // Rewrite returns a document below a path with f of each value that has no others in it, in the order of
 // their paths, which are dotted: "customer.email", "lines.0.sku".
 func Rewrite(path string, v any, f func(path string, v any) any) any {
