@@ -357,12 +357,10 @@ func ExampleTracker() {
 		PotentialIssues: []string{"May cause slight vibration."}})
 	t.Record("connect wire C to port D", iar.Reflection{Status: iar.Failure, Confidence: 0.1,
 		PotentialIssues: []string{"Cannot complete circuit.", "Project is blocked."}})
-	fmt.Printf("%.3f\n", t.Trend(5))
 	for _, f := range t.Issues() {
 		fmt.Println(f.Kind+":", f.Text)
 	}
 	// Output:
-	// [0.990 0.775 0.000]
 	// low_resonance: 1 of the last 3 below 0.70, the lowest 0.00
 	// resonance_degradation: falling over the last 3, from 0.99 to 0.00
 }

@@ -37,8 +37,8 @@ func (t *Tracker) Record(task string, r Reflection) {
 	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, since copies of t share it
 }
 
-// Trend returns the last n resonances, oldest first: fewer if there are fewer.
-func (t *Tracker) Trend(n int) []float64 {
+// trend returns the last n resonances, oldest first: fewer if there are fewer.
+func (t *Tracker) trend(n int) []float64 {
 	values := []float64{}
 	for _, e := range t.Recent {
 		values = append(values, e.Resonance)
@@ -47,7 +47,7 @@ func (t *Tracker) Trend(n int) []float64 {
 }
 
 // Issues returns the [Findings] of the recent records.
-func (t *Tracker) Issues() []Issue { return Findings(t.Trend(trendWindow)) }
+func (t *Tracker) Issues() []Issue { return Findings(t.trend(trendWindow)) }
 
 // last returns the last n values: all if there are fewer, none if n is negative.
 func last[T any](values []T, n int) []T { return values[max(0, len(values)-max(0, n)):] }
