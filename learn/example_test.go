@@ -71,7 +71,7 @@ func ExampleLayer_Erase() {
 	fmt.Println(layer.Erase(ctx, "rival/bo"))
 	// Output:
 	// true
-	// learn: the scope "rival/bo" is not named, or of another tenant than "acme"
+	// learn: the scope "rival/bo" is of another tenant than "acme"
 }
 
 func check(err error) {

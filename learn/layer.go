@@ -180,8 +180,9 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope.
-func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(scope) }
+// Memory returns the memory of a scope. That of another tenant is of this tenant's part of the store, too, and no
+// case finds it.
+func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(scope).c.Scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.
 func (l *Layer) Close() error { return l.close() }
@@ -219,6 +220,12 @@ type look struct {
 	s    *shape
 	err  error
 	from []*record // of sources, until it is called again
+}
+
+// in looks at what is known in a scope, for no case.
+func (l *Layer) in(scope memory.Scope) *look {
+	c, err := l.prepare(Case{ID: "any", Scope: scope})
+	return &look{Layer: l, c: &c, s: &shape{}, err: err}
 }
 
 // advise adds all that is known of a case. Where a plan fires nobody has to think, so that only what is
@@ -308,15 +315,15 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 // them, and what nobody came to again in that time: plans that were delivered once, though they fire for other
 // texts, and warnings without a Situation. All else stays.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
-	v, before := &look{Layer: l}, l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
+	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
 	for _, kind := range []string{givenKind, planKind, warnKind} {
-		v.scan(ctx, scope, kind, func(e store.Entry, _ string) {
+		v.scan(ctx, kind, func(e store.Entry, _ string) {
 			like, old := v.outlived(ctx, e, before)
 			if !old || v.err != nil {
 				return
 			}
 			v.err = l.group.Update(ctx, func(b *store.Batch) error {
-				return cmp.Or(l.forget(ctx, b, casesOf(scope), like), b.Delete(e.Key, store.At(e.Rev)))
+				return cmp.Or(l.forget(ctx, b, casesOf(v.c.Scope), like), b.Delete(e.Key, store.At(e.Rev)))
 			})
 			if n++; errors.Is(v.err, store.ErrConflict) { // somebody came to it just now
 				n, v.err = n-1, nil
@@ -329,8 +336,8 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 // Erase removes all that is kept of the scope and of those below it, see docs/recipes.md for what may stay.
 // After an error call it again. Where an Agent has runs in the same store call its View.Erase, which ends them.
 func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
-	if scope == "" || scope.Tenant() != l.opts.Scope.Tenant() {
-		return fmt.Errorf("learn: the scope %q is not named, or of another tenant than %q", scope, l.opts.Scope)
+	if v := l.in(scope); scope == "" || v.err != nil {
+		return cmp.Or(v.err, errors.New("learn: Erase wants a scope that is named"))
 	}
 	return l.bank.In(scope).Erase(ctx)
 }
@@ -356,13 +363,14 @@ func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (li
 	return r.Like, is
 }
 
-// scan calls f for each entry of a kind in a scope, with its id.
-func (v *look) scan(ctx context.Context, scope memory.Scope, kind string, f func(e store.Entry, id string)) {
-	for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: scope.Prefix(kind)}) {
+// scan calls f for each entry of a kind in the scope, with its id.
+func (v *look) scan(ctx context.Context, kind string, f func(e store.Entry, id string)) {
+	prefix := v.c.Scope.Prefix(kind)
+	for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		if v.err = cmp.Or(v.err, err); v.err != nil {
 			return
 		}
-		f(e, strings.TrimPrefix(e.Key, scope.Prefix(kind)))
+		f(e, strings.TrimPrefix(e.Key, prefix))
 	}
 }
 
@@ -492,7 +500,7 @@ func turnsOf(c *Case) []string           { return each(c.Turns, func(m reason.Me
 
 // casesOf is where the words of a scope's cases are remembered, to be found as all else is that a scope
 // remembers: a memory for each key, which is its Slot. No other recall has this scope.
-func casesOf(scope memory.Scope) memory.Scope { return cmp.Or(scope, "_") + "/_cases" }
+func casesOf(scope memory.Scope) memory.Scope { return scope + "/_cases" }
 
 // like returns the plans of keys whose cases are most like the case, by the words of their situation and text.
 func (v *look) like(ctx context.Context) []*record {

@@ -92,10 +92,6 @@ func TestFiresAfterTwo(t *testing.T) {
 	require.Nil(t, b.before(other).Fires, "another scope")
 	_, err := b.Before(t.Context(), learn.Case{Scope: "rival"})
 	require.ErrorContains(t, err, "another tenant")
-	_, err = b.Known(t.Context(), "rival/anna")
-	require.ErrorContains(t, err, "another tenant")
-	_, err = b.Edit(t.Context(), "rival", "x/y", nil, true)
-	require.ErrorContains(t, err, "another tenant")
 	_, err = learn.New(t.Context(), nil, nil)
 	require.ErrorContains(t, err, "store.NewMem()")
 	_, err = learn.Open(t.Context(), "", nil)
@@ -112,6 +108,67 @@ func TestFiresAfterTwo(t *testing.T) {
 	why, err := b.Why(t.Context(), learn.Case{Scope: "acme", Text: "refund order SO-9, please", Inputs: json.RawMessage(`{"order":"SO-9","fast":true}`)})
 	require.NoError(t, err)
 	require.Contains(t, why, "no plan was learned of these words and inputs")
+}
+
+// Each method that takes a scope takes "" for that of the options, and none of another tenant.
+func TestScopes(t *testing.T) {
+	fact := memory.Draft{Kind: memory.Fact, Content: "Anna likes green tea"}
+	for name, call := range map[string]func(b *bench, scope memory.Scope, id string) (any, error){
+		"Memory": func(b *bench, scope memory.Scope, _ string) (any, error) {
+			_, err := b.Layer.Memory(scope).Remember(t.Context(), fact)
+			require.NoError(t, err)
+			hits, err := b.Layer.Memory("acme/anna").Recall(t.Context(), memory.Query{Text: "which tea?"})
+			return len(hits), err
+		},
+		"Judge": func(b *bench, scope memory.Scope, id string) (any, error) {
+			_, err := b.Judge(t.Context(), scope, id, learn.Failed, "no")
+			return true, err
+		},
+		"Uplift": func(b *bench, scope memory.Scope, _ string) (any, error) {
+			u, err := b.Uplift(t.Context(), scope)
+			return u.Delivered.N, err
+		},
+		"Maintain": func(b *bench, scope memory.Scope, _ string) (any, error) { return b.Maintain(t.Context(), scope, 1) },
+		"Known": func(b *bench, scope memory.Scope, _ string) (any, error) {
+			k, err := b.Known(t.Context(), scope)
+			return len(k.Suggestions), err
+		},
+		"Edit": func(b *bench, scope memory.Scope, _ string) (any, error) {
+			k, err := b.Known(t.Context(), "acme/anna")
+			require.NoError(t, err)
+			return b.Edit(t.Context(), scope, k.Suggestions[0].ID, nil, true)
+		},
+		"Erase": func(b *bench, scope memory.Scope, _ string) (any, error) {
+			if scope == "" {
+				require.ErrorContains(t, b.Erase(t.Context(), ""), "named")
+				scope = "acme/anna"
+			}
+			return true, b.Erase(t.Context(), scope)
+		},
+	} {
+		in := func(scope memory.Scope) (any, error) {
+			b, last := open(t, learn.Options{Scope: "acme/anna", Holdout: .5}), learn.Advice{}
+			for i := range 10 {
+				c, p := refund("acme/anna", fmt.Sprint("SO-1", 100+i))
+				c.ID = fmt.Sprint(i)
+				last = b.deliver(c, p)
+			}
+			return call(b, scope, last.ID)
+		}
+		t.Run(name, func(t *testing.T) {
+			want, err := in("acme/anna")
+			require.NoError(t, err)
+			require.NotZero(t, want)
+			got, err := in("")
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			if got, err = in("rival"); name == "Memory" {
+				require.Zero(t, got)
+			} else {
+				require.ErrorContains(t, err, "another tenant")
+			}
+		})
+	}
 }
 
 func acme(o learn.Options) learn.Options { o.Scope = "acme"; return o }

@@ -191,9 +191,10 @@ func (l *Layer) Judge(
 func (l *Layer) StageJudge(
 	ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string,
 ) (Learned, error) {
-	key := scope.Key(givenKind, id)
+	at := l.in(scope)
+	key := at.c.Scope.Key(givenKind, id)
 	g, unchanged, err := codec.Load[given](ctx, b, key)
-	if err = cmp.Or(v.check(), err); err == nil && g.At.IsZero() {
+	if err = cmp.Or(at.err, v.check(), err); err == nil && g.At.IsZero() {
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
 	if err != nil || v == g.Outcome.Verdict { // it is so already
@@ -289,8 +290,9 @@ func (w *step) measure(ctx context.Context, by int) {
 
 // Uplift returns what memory changes in cases of these Lessons since a Holdout is set. An N of 0: not known.
 func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
-	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), lessons.Key(upliftKind, "all"))
-	return all.Uplift(), err
+	v := l.in(lessons)
+	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), v.c.Lessons.Key(upliftKind, "all"))
+	return all.Uplift(), cmp.Or(v.err, err)
 }
 
 // credit says what became of the memories that were shown, and of the worker.

@@ -556,9 +556,8 @@ var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 // are new: Before looks at those. One that a person has changed is as written; another whose deliveries do
 // not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
-	c, err := l.prepare(Case{ID: "any", Scope: scope})
-	v := &look{Layer: l, c: &c, s: &shape{}, err: err}
-	v.scan(ctx, c.Scope, planKind, func(_ store.Entry, id string) {
+	v := l.in(scope)
+	v.scan(ctx, planKind, func(_ store.Entry, id string) {
 		found := v.plans(ctx, id)
 		if found.Paths == nil {
 			return // it is of a single case, which its key has, too; or of one scope below
@@ -570,12 +569,12 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 			s.ID, s.Name = id+"/"+p.ID, name
 			s.Differs = cmp.Or(p.why, "no delivery of it counts")
 			if n := len(p.Deliveries); n > 0 {
-				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, c.Scope, found.Plans, nil)
+				_, s.Differs = p.fire(&shape{in: p.Deliveries[n-1].in}, v.c.Scope, found.Plans, nil)
 			}
 			k.Suggestions = append(k.Suggestions, s)
 		}
 	})
-	v.scan(ctx, c.Scope, warnKind, func(_ store.Entry, id string) {
+	v.scan(ctx, warnKind, func(_ store.Entry, id string) {
 		k.Warnings = append(k.Warnings, v.warnings(ctx, id)...)
 	})
 	return k, v.err
@@ -588,31 +587,28 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 func (l *Layer) Edit(
 	ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool,
 ) (changed bool, err error) {
+	v := l.in(scope)
 	key, of, _ := strings.Cut(id, "/")
-	c, err := l.prepare(Case{ID: key, Scope: scope})
-	if err == nil && l.clean != nil {
+	if l.clean != nil {
 		calls, err = cleaned(l.clean, calls)
-	}
-	if err != nil {
-		return false, err
+		v.err = cmp.Or(v.err, err)
 	}
 	for _, made := range calls {
 		if _, err := schema.Read(made.Inputs); err != nil || made.Name == "" {
 			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", id)
 		}
 	}
-	v := &look{Layer: l, c: &c, s: &shape{}}
 	if v.plans(ctx, key).plan(of) == nil || v.err != nil {
-		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", id, c.Scope, store.ErrNotFound))
+		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", id, v.c.Scope, store.ErrNotFound))
 	}
-	was := cmp.Or(v.record(ctx, c.Scope, planKind, key).plan(of), &plan{})
+	was := cmp.Or(v.record(ctx, v.c.Scope, planKind, key).plan(of), &plan{})
 	anew := !retired && calls != nil && !samePlan(was.Edit, calls)
 	if was.Retired == retired && !anew {
 		return false, nil
 	}
 	return true, l.group.Update(ctx, func(b *store.Batch) error {
 		w := &step{Layer: l, b: b}
-		w.edit(ctx, c.Scope.Key(planKind, key), func(r *record) {
+		w.edit(ctx, v.c.Scope.Key(planKind, key), func(r *record) {
 			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
 			if p.Retired = retired; anew {
 				p.Edit, p.Edited = calls, l.now()
