@@ -69,7 +69,6 @@ func (l *Layer) prepare(c Case) (Case, error) {
 	}
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
-	c.Conditions = slices.Clone(c.Conditions)
 	c.Inputs = append(json.RawMessage(nil), c.Inputs...) // nil where it is empty, which is no JSON
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
 	err := c.Check()
@@ -84,10 +83,10 @@ func (l *Layer) prepare(c Case) (Case, error) {
 		c, err = cleaned(l.clean, c)
 	}
 	if len(c.Turns) > 0 { // "yes" is another case in another conversation
-		c.Conditions = append(c.Conditions, "after turns "+digest(encode(c.Turns)))
+		c.Conditions = append(slices.Clip(c.Conditions), "after turns "+digest(encode(c.Turns)))
 	}
-	slices.Sort(c.Conditions) // in any order, and said twice, they are the same
-	c.Conditions = slices.Compact(c.Conditions)
+	c.Conditions = slices.Sorted(slices.Values(c.Conditions))
+	c.Conditions = slices.Compact(c.Conditions) // in any order, and said twice, they are the same
 	return c, err
 }
 

@@ -1882,6 +1882,16 @@ func TestNothingIsKeptOutsideOfAScope(t *testing.T) {
 	require.Equal(t, 2, named, "of a plan, and of a warning")
 }
 
+// A case without conditions is the same, however that is spelled.
+func TestNoConditions(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i := range 3 {
+		c, p := refund("acme", fmt.Sprint("SO-10", i))
+		c.Conditions = [][]string{nil, {}, nil}[i]
+		require.Equal(t, i == 2, b.deliver(c, p).Fires != nil)
+	}
+}
+
 // A plan that a check has refused since is suggested with that.
 func TestRefusedIsToldOfASuggestion(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
