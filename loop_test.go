@@ -183,17 +183,21 @@ func TestEdit(t *testing.T) {
 	known, err := v.Known(t.Context())
 	require.NoError(t, err)
 	plan := known.Suggestions[0]
-	for _, retired := range []bool{true, false} {
-		changed, err := v.Edit(t.Context(), plan.ID, nil, retired)
+	for _, plan.Retired = range []bool{true, false} {
+		changed, err := v.Edit(t.Context(), plan)
 		require.NoError(t, err)
 		require.True(t, changed)
-		require.Equal(t, retired, fired(3) == 0)
+		require.Equal(t, plan.Retired, fired(3) == 0)
 	}
-	changed, err := v.Edit(t.Context(), plan.ID, []reason.PlanCall{{
+	was := slices.Clone(plan.Calls)
+	plan.Calls = []reason.PlanCall{{
 		Name: "pay", Inputs: json.RawMessage(`{"order":"{order}","token":"` + token + `"}`),
-	}}, false)
+	}}
+	changed, err := v.Edit(t.Context(), plan)
 	require.NoError(t, err)
 	require.True(t, changed)
+	require.Contains(t, string(plan.Calls[0].Inputs), token, "what the caller has is not changed")
+	require.NotEqual(t, was, plan.Calls)
 	require.Zero(t, fired(4))
 	known, err = v.Known(t.Context())
 	require.NoError(t, err)
@@ -205,7 +209,7 @@ func TestEdit(t *testing.T) {
 	}
 	require.NotContains(t, strings.Join(in, " "), "ghp_")
 	require.Contains(t, strings.Join(in, " "), "redacted")
-	_, err = v.Edit(t.Context(), "a/b", nil, true)
+	_, err = v.Edit(t.Context(), reason.Suggestion{ID: "a/b", Retired: true})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 

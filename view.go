@@ -268,18 +268,20 @@ func (v View) Known(ctx context.Context) (reason.Known, error) {
 	return t.layer.Known(ctx, v.scope)
 }
 
-// Edit takes up what a person says of a plan, by the ID that Known gives, see learn.Layer.Edit: calls that are
-// changed, or nil, and whether it is retired, which neither fires nor is suggested.
-func (v View) Edit(ctx context.Context, id string, calls []reason.PlanCall, retired bool) (changed bool, err error) {
+// Edit takes up what a person has changed in a plan that Known gave, its Calls or Retired, and reports whether
+// that is new, see learn.Layer.Edit.
+func (v View) Edit(ctx context.Context, s reason.Suggestion) (changed bool, err error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
 		return false, err
 	}
-	calls, clean := slices.Clone(calls), v.agent.opts.Sanitizer.KeepPlaceholders()
-	for i, c := range calls {
-		calls[i].Name, calls[i].Text, calls[i].Inputs = clean.Prose(c.Name), clean.Prose(c.Text), data(clean, c.Inputs)
+	clean := v.agent.opts.Sanitizer.KeepPlaceholders()
+	s.Calls = slices.Clone(s.Calls)
+	for i, c := range s.Calls {
+		c.Name, c.Text, c.Inputs = clean.Prose(c.Name), clean.Prose(c.Text), data(clean, c.Inputs)
+		s.Calls[i] = c
 	}
-	return t.layer.Edit(ctx, v.scope, id, calls, retired)
+	return t.layer.Edit(ctx, v.scope, s)
 }
 
 // Why says in a sentence why no plan fires for an objective of the scope, or which one does.

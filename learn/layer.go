@@ -53,8 +53,8 @@ type Options struct {
 	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
 	Holdout float64     // the share of cases that gets nothing, by chance, in [0, 1)
 	Seed    uint64      // of the holdout and of IDs; 0: IDs are made by chance
-	// Memory is of Open and New; With takes its Languages and Now, the clock of the whole Layer. Its Sanitizer
-	// (nil: redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
+	// Memory is of Open and New; With takes its Now, the clock of the whole Layer. Its Sanitizer (nil:
+	// redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options
 }
 
@@ -215,10 +215,9 @@ func (l *Layer) HeldOut(c *Case) bool {
 // look reads what is known for a case. After an error it reads nothing more, and what it has read is dropped.
 type look struct {
 	*Layer
-	c    *Case
-	s    *shape
-	err  error
-	from []*record // of sources, until it is called again
+	c   *Case
+	s   *shape
+	err error
 }
 
 // in looks at what is known in a scope, for no case.
@@ -291,7 +290,8 @@ func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 // suggest adds a plan that has calls, unless these are suggested already.
 func (a *Advice) suggest(s reason.Suggestion, differs string) {
 	same := func(o reason.Suggestion) bool { return samePlan(o.Calls, s.Calls) }
-	if len(s.Calls) > 0 && len(a.Suggestions) < maxSuggestions && !slices.ContainsFunc(a.Suggestions, same) {
+	may := len(s.Calls) > 0 && !s.Retired && len(a.Suggestions) < maxSuggestions
+	if may && !slices.ContainsFunc(a.Suggestions, same) {
 		s.Name, s.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
 		a.Suggestions = append(a.Suggestions, s)
 	}

@@ -136,7 +136,8 @@ func TestScopes(t *testing.T) {
 		"Edit": func(b *bench, scope memory.Scope, _ string) (any, error) {
 			k, err := b.Known(t.Context(), "acme/anna")
 			require.NoError(t, err)
-			return b.Edit(t.Context(), scope, k.Suggestions[0].ID, nil, true)
+			k.Suggestions[0].Retired = true
+			return b.Edit(t.Context(), scope, k.Suggestions[0])
 		},
 		"Erase": func(b *bench, scope memory.Scope, _ string) (any, error) {
 			if scope == "" {
@@ -1494,7 +1495,8 @@ func TestNoSecretIsKept(t *testing.T) {
 			require.NoError(t, err)
 			k, err := l.Known(t.Context(), "acme")
 			require.NoError(t, err)
-			_, err = l.Edit(t.Context(), "acme", k.Suggestions[0].ID, []reason.PlanCall{{Name: s, Inputs: in, Text: s}}, false)
+			k.Suggestions[0].Calls = []reason.PlanCall{{Name: s, Inputs: in, Text: s}}
+			_, err = l.Edit(t.Context(), "acme", k.Suggestions[0])
 			require.NoError(t, err)
 		}
 	}
@@ -1680,8 +1682,9 @@ func TestRetiredAndApart(t *testing.T) {
 	}
 	k, err := b.Known(t.Context(), "acme")
 	require.NoError(t, err)
-	id := k.Suggestions[0].ID
-	_, err = b.Edit(t.Context(), "acme", id, plan("refund", `{"id":"\u007border}","x":1}`).Calls, false)
+	s := k.Suggestions[0]
+	s.Plan = *plan("refund", `{"id":"\u007border}","x":1}`)
+	_, err = b.Edit(t.Context(), "acme", s)
 	require.NoError(t, err)
 	c, _ := refund("acme/a", "SO-109")
 	c.Lessons = "acme"
@@ -1690,7 +1693,8 @@ func TestRetiredAndApart(t *testing.T) {
 	used, err := a.Use("plan 1", nil)
 	require.NoError(t, err)
 	require.Equal(t, plan("refund", `{"id":"SO-109","x":1}`), used)
-	_, err = b.Edit(t.Context(), "acme/a", id, nil, true)
+	s.Retired = true
+	_, err = b.Edit(t.Context(), "acme/a", s)
 	require.NoError(t, err)
 	require.Empty(t, b.before(c).Suggestions)
 
@@ -1763,7 +1767,8 @@ func TestEditedPlanStaysEdited(t *testing.T) {
 			written[last].Inputs = json.RawMessage(strings.Replace(string(written[last].Inputs), "refund of", "careful refund of", 1))
 			require.Contains(t, string(written[last].Inputs), "careful")
 		}
-		_, err = b.Edit(t.Context(), "acme", k.Suggestions[0].ID, written, false)
+		k.Suggestions[0].Calls = written
+		_, err = b.Edit(t.Context(), "acme", k.Suggestions[0])
 		require.NoError(t, err)
 		k, err = b.Known(t.Context(), "acme")
 		require.NoError(t, err)
@@ -1890,6 +1895,88 @@ func TestNoConditions(t *testing.T) {
 		c.Conditions = [][]string{nil, {}, nil}[i]
 		require.Equal(t, i == 2, b.deliver(c, p).Fires != nil)
 	}
+}
+
+// What Known gave of a plan, and nobody has changed, changes nothing; retired and taken back, it fires as it did.
+func TestEditOfNothing(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for i := range 2 {
+		c, p := refund("acme", fmt.Sprint("SO-10", i))
+		b.deliver(c, p)
+	}
+	known := func() (s reason.Suggestion) { // as a page of a host has it
+		k, err := b.Known(t.Context(), "acme")
+		require.NoError(t, err)
+		require.Len(t, k.Suggestions, 1)
+		raw, err := json.Marshal(k.Suggestions[0])
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &s))
+		return s
+	}
+	c, want := refund("acme", "SO-105")
+	for _, retired := range []bool{false, true, true, false} {
+		s := known()
+		is := s.Retired
+		s.Retired = retired
+		changed, err := b.Edit(t.Context(), "acme", s)
+		require.NoError(t, err)
+		require.Equal(t, is != retired, changed)
+		a := b.before(c)
+		require.Empty(t, a.Suggestions)
+		if retired {
+			require.Nil(t, a.Fires)
+			require.Equal(t, "a person has retired it", a.Why)
+		} else {
+			require.Equal(t, want, a.Fires)
+		}
+	}
+	written := plan("refund", `{"id":"{order}"}`).Calls
+	for _, change := range []func(s *reason.Suggestion){
+		func(s *reason.Suggestion) { s.Calls = written },
+		func(s *reason.Suggestion) { s.Retired = true },
+		func(s *reason.Suggestion) { s.Retired = false },
+	} {
+		s := known()
+		change(&s)
+		changed, err := b.Edit(t.Context(), "acme", s)
+		require.NoError(t, err)
+		require.True(t, changed)
+	}
+	s := known()
+	require.Equal(t, written, s.Calls)
+	s.Calls = nil
+	changed, err := b.Edit(t.Context(), "acme", s)
+	require.NoError(t, err)
+	require.False(t, changed)
+	require.Equal(t, written, b.before(c).Suggestions[0].Calls)
+}
+
+// What a retired plan has delivered does not outvote another.
+func TestRetiredOutvotesNone(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	of := func(i int, name string) {
+		c, p := refund("acme", fmt.Sprint("SO-1", 100+i))
+		p.Calls[0].Name = name
+		a := b.before(c)
+		a.Fires = nil
+		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	}
+	for i := range 4 {
+		of(i, []string{"refund", "void"}[i%2])
+	}
+	c, _ := refund("acme", "SO-1105")
+	require.Nil(t, b.before(c).Fires)
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	for _, s := range k.Suggestions {
+		if s.Retired = s.Calls[0].Name == "void"; s.Retired {
+			_, err := b.Edit(t.Context(), "acme", s)
+			require.NoError(t, err)
+		}
+	}
+	a := b.before(c)
+	require.NotNil(t, a.Fires, a.Why)
+	require.Equal(t, "refund", a.Fires.Calls[0].Name)
 }
 
 // A plan that a check has refused since is suggested with that.

@@ -287,13 +287,13 @@ func (v *look) sources(ctx context.Context, kind, id string) (from []*record, up
 	if up = own; v.c.Lessons != v.c.Scope {
 		up = v.record(ctx, v.c.Lessons, kind, id)
 	}
-	v.from = append(v.from[:0], own)
+	from = append(from, own)
 	for _, scope := range up.Scopes {
 		if scope != v.c.Scope {
-			v.from = append(v.from, v.record(ctx, scope, kind, id))
+			from = append(from, v.record(ctx, scope, kind, id))
 		}
 	}
-	return v.from, up
+	return from, up
 }
 
 func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) *record {
@@ -361,22 +361,17 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 		if !slices.ContainsFunc(p.Deliveries, told) { // all are of one other scope
 			p.Deliveries = nil
 		}
-		if p.Retired {
-			p.Edit, p.why = nil, "a person has retired it"
-		}
 		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
 	})
 	return &all
 }
 
-// stops says why a delivery does not count: one that is not older was wrong, or a person has retired its plan,
-// or changed it, where later ones count that are made as it is written, but for parameters.
+// stops says why a delivery does not count: one that is not older was wrong, or a person has changed its plan,
+// where later ones count that are made as it is written, but for parameters.
 func (r *record) stops(p *plan, d *delivery) string {
 	switch {
 	case slices.ContainsFunc(r.Wrong, func(e event) bool { return !d.At.After(e.At) }):
 		return "it, or another plan for such cases, was wrong"
-	case p.Retired:
-		return "a person has retired it"
 	case p.Edit == nil || d.At.After(p.Edited) && planID(p.Edit) == p.ID && p.written(d):
 		return ""
 	}
@@ -402,6 +397,9 @@ func none(*delivery) string { return "" }
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
+	if p.Retired {
+		return nil, "a person has retired it"
+	}
 	var since time.Time // when others' deliveries begin to count: with its last six, but for a number beyond its own
 	if n := len(p.Deliveries) - maxDeliveries; n >= 0 {
 		since = p.Deliveries[n].At
@@ -450,7 +448,7 @@ func (p *plan) fire(
 func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 	most := max(0, p.sharing(a, b, time.Time{})-2)
 	for _, o := range all {
-		if o.ID != p.ID && o.sharing(a, b, since) > most {
+		if o.ID != p.ID && !o.Retired && o.sharing(a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 		}
 	}
@@ -486,11 +484,9 @@ func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
 // parameter, and no value of another case is in it. What a single delivery says is shown if it names nothing.
 // Without a delivery that counts it has no calls.
 func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
-	s.Delivered, s.Refused = p.Delivered, p.Failed
-	if p.Edit != nil { // as it is written, whatever delivered it
+	s.Delivered, s.Refused, s.Retired = p.Delivered, p.Failed, p.Retired
+	if p.Edit != nil || len(p.Deliveries) == 0 { // as it is written, whatever delivered it
 		s.Calls, s.Parameters = slices.Clone(p.Edit), parameters(p.Edit, nil)
-	}
-	if p.Edit != nil || len(p.Deliveries) == 0 {
 		return s
 	}
 	of, last := p.Deliveries, p.Deliveries[len(p.Deliveries)-1]
@@ -580,37 +576,37 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 	return k, v.err
 }
 
-// Edit takes up what a person says of a plan, by the ID that [Layer.Known] gives, and reports whether that is
-// new. Changed calls are suggested until a plan with them fires, which takes two deliveries; the former plan
-// does not fire. nil: they are as they were. A retired plan neither fires nor is suggested, until that is
-// taken back. What is said in a Lessons scope holds below it. An unknown id is store.ErrNotFound.
-func (l *Layer) Edit(
-	ctx context.Context, scope memory.Scope, id string, calls []reason.PlanCall, retired bool,
-) (changed bool, err error) {
-	v := l.in(scope)
-	key, of, _ := strings.Cut(id, "/")
+// Edit takes up what a person has changed in a plan that [Layer.Known] gave, its Calls or Retired, and reports
+// whether that is new. Changed calls are suggested until a plan with them fires, which takes two deliveries;
+// the former plan does not fire. No calls, and those that Known gives, leave them as they were. A retired plan
+// neither fires nor is suggested, until that is taken back; its calls are not changed. What is said in a
+// Lessons scope holds below it. An unknown ID is store.ErrNotFound.
+func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestion) (changed bool, err error) {
+	v, calls := l.in(scope), s.Calls
+	key, of, _ := strings.Cut(s.ID, "/")
 	if l.clean != nil {
 		calls, err = cleaned(l.clean, calls)
 		v.err = cmp.Or(v.err, err)
 	}
 	for _, made := range calls {
 		if _, err := schema.Read(made.Inputs); err != nil || made.Name == "" {
-			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", id)
+			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", s.ID)
 		}
 	}
-	if v.plans(ctx, key).plan(of) == nil || v.err != nil {
-		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", id, v.c.Scope, store.ErrNotFound))
+	found := v.plans(ctx, key)
+	was := found.plan(of)
+	if was == nil || v.err != nil {
+		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", s.ID, v.c.Scope, store.ErrNotFound))
 	}
-	was := cmp.Or(v.record(ctx, v.c.Scope, planKind, key).plan(of), &plan{})
-	anew := !retired && calls != nil && !samePlan(was.Edit, calls)
-	if was.Retired == retired && !anew {
+	anew := !s.Retired && len(calls) > 0 && !samePlan(was.suggestion(v.s, found.Template).Calls, calls)
+	if was.Retired == s.Retired && !anew {
 		return false, nil
 	}
 	return true, l.group.Update(ctx, func(b *store.Batch) error {
 		w := &step{Layer: l, b: b}
 		w.edit(ctx, v.c.Scope.Key(planKind, key), func(r *record) {
 			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
-			if p.Retired = retired; anew {
+			if p.Retired = s.Retired; anew {
 				p.Edit, p.Edited = calls, l.now()
 			}
 		})

@@ -82,6 +82,7 @@ type Suggestion struct {
 	Differs    string            // why it does not fire for this case, in a sentence
 	Delivered  int               // how many cases it delivered
 	Refused    int               // and in how many it was refused
+	Retired    bool              // by a person: it neither fires nor is suggested until that is taken back
 }
 
 // Warning says what failed at an action before, and what passed afterwards.

@@ -95,7 +95,7 @@ func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (
 		if s.Fields["plan"] == "" {
 			continue
 		}
-		var calls []reason.PlanCall
+		plan := reason.Suggestion{ID: s.Fields["plan"], Retired: s.Fields["retired"] == "true"}
 		if changed(s) {
 			var steps []step
 			if err := json.Unmarshal([]byte(block(s)), &steps); err != nil {
@@ -103,10 +103,10 @@ func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (
 				continue
 			}
 			for _, st := range steps {
-				calls = append(calls, reason.PlanCall{Name: st.Call, Inputs: st.Inputs})
+				plan.Calls = append(plan.Calls, reason.PlanCall{Name: st.Call, Inputs: st.Inputs})
 			}
 		}
-		did, err := l.Edit(ctx, scope, s.Fields["plan"], calls, s.Fields["retired"] == "true")
+		did, err := l.Edit(ctx, scope, plan)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("skills: %s: %w", s.Name, err))
 		}
