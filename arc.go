@@ -240,8 +240,15 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 	return nil
 }
 
-// Workers returns the workers. They must not be changed.
-func (a *Agent) Workers() []*act.Worker { return a.runner.Load().Workers() }
+// Workers returns copies of the workers, as SetWorkers takes them. What their slices and maps have is shared.
+func (a *Agent) Workers() (workers []act.Worker) {
+	for _, w := range a.runner.Load().Workers() {
+		c := *w
+		c.Gates = slices.Clone(w.Gates[len(a.host.Gates):]) // SetWorkers adds those of the Host
+		workers = append(workers, c)
+	}
+	return workers
+}
 
 // looks reports whether the Agent has no workers, and leaves runs to those that have: it could only block them.
 func (a *Agent) looks() bool { return len(a.Workers()) == 0 }

@@ -988,6 +988,22 @@ func TestJudgeFigures(t *testing.T) {
 	require.Len(t, a.Workers(), 3)
 }
 
+// A host adds a worker to those that there are: each of its gates is asked as before, and a copy changes nothing.
+func TestAddAWorker(t *testing.T) {
+	asked := 0
+	gate := act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+		asked++
+		return act.Verdict{Pass: true}, nil
+	})
+	ann := (&arctest.Worker{}).As("ann")
+	ann.Gates = nil
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{ann}, Gates: []act.Gate{gate}}, nil)
+	require.NoError(t, a.SetWorkers(append(a.Workers(), (&arctest.Worker{}).As("bob", "write"))))
+	a.Workers()[0].Name = "cid"
+	r := run(t, a, arc.Objective{Text: "mend it", Tasks: []reason.Task{{Objective: "mend", Worker: "ann"}}})
+	require.Equal(t, []any{arc.Delivered, 1, 2}, []any{r.Status, asked, len(a.Workers())})
+}
+
 // A subgoal is recalled for, reached and learned by itself; then the reasoner goes on with what stands above.
 func TestSubgoal(t *testing.T) {
 	r := planned(

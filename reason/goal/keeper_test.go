@@ -158,7 +158,7 @@ func workers(a *arc.Agent, names ...string) (out []act.Worker) {
 	for _, name := range names {
 		for _, w := range a.Workers() {
 			if w.Name == name {
-				out = append(out, *w)
+				out = append(out, w)
 			}
 		}
 	}
