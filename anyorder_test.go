@@ -988,7 +988,7 @@ func (w *world) unknown(scope memory.Scope) {
 func (w *world) maintain(t *rapid.T) {
 	scope := rapid.SampledFrom(worldScopes).Draw(t, "scope")
 	fails := w.begin(t)
-	_, err := w.agent.Maintain(context.Background(), scope)
+	_, err := w.agent.In(scope).Maintain(context.Background())
 	w.ended(t, scope, nil, err, fails)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -1021,7 +1021,7 @@ func (w *world) says(t *rapid.T) (lines []string) {
 		for _, h := range hits {
 			lines = append(lines, fmt.Sprint(h.Record.ID, h.Record.Content, h.Score))
 		}
-		h, err := w.agent.Health(ctx, scope)
+		h, err := w.agent.In(scope).Health(ctx)
 		require.NoError(t, err)
 		s, err := v.Assess(ctx, "s")
 		require.NoError(t, err)

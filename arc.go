@@ -69,7 +69,7 @@ type Options struct {
 	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.
 	Daily Budget
 
-	Retention time.Duration // how long [Agent.Maintain] leaves runs that have ended, and IDs are known; 0: 90 days
+	Retention time.Duration // how long [View.Maintain] leaves runs that have ended, and IDs are known; 0: 90 days
 
 	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
 	Learn  learn.Options   // of each tenant, but for Scope and Memory; its Seed is that here where it is 0

@@ -170,7 +170,7 @@ func TestCanaries(t *testing.T) {
 	o = arc.Objective{ID: "1", Scope: "other", Text: "other with a b", Session: "s", Situation: "with", Secrets: []string{"DB"}}
 	r, err = a.Run(t.Context(), o)
 	require.NoError(t, err)
-	h2, err := a.Health(t.Context(), "other")
+	h2, err := a.In("other").Health(t.Context())
 	require.NoError(t, err)
 	why, err := a.In("other").Why(t.Context(), o)
 	require.NoError(t, err)

@@ -54,7 +54,7 @@ func TestIdleKnowledgeIsTold(t *testing.T) {
 		for range 31 {
 			days.Add(1)
 			run(t, a, arc.Objective{Scope: "acme", Tasks: []reason.Task{task("file the letter", "file")}})
-			_, err := a.Maintain(t.Context(), "acme")
+			_, err := a.In("acme").Maintain(t.Context())
 			require.NoError(t, err)
 		}
 	}

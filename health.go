@@ -10,13 +10,12 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 )
 
 // Health says how the runs of a scope have gone in the last seven days, by the runs that are stored.
 type Health struct {
-	State string // "no_data", "healthy", "struggling" or "failing", see [Agent.Health]
+	State string // "no_data", "healthy", "struggling" or "failing", see [View.Health]
 
 	// Uplift is what memory changes in runs whose Lessons, or without these whose Scope, is this one. Each N is
 	// 0, and nothing can be said, without Options.Learn.Holdout. Text has nothing of it.
@@ -30,12 +29,12 @@ const (
 	maxShown   = 5
 )
 
-// Health returns the figures of a scope, not of those below it. Without a run that has ended the State is
+// Health returns the figures of the scope, not of those below it. Without a run that has ended the State is
 // "no_data". It is "failing" where the last three that ended were blocked, or fewer than half were delivered;
 // "struggling" where the last one was blocked, or fewer than nine in ten were delivered; else "healthy".
 // Canceled runs do not count.
-func (a *Agent) Health(ctx context.Context, scope memory.Scope) (Health, error) {
-	v, since := a.In(scope), a.opts.Now().Add(-healthSpan)
+func (v View) Health(ctx context.Context) (Health, error) {
+	a, since := v.agent, v.agent.opts.Now().Add(-healthSpan)
 	h := Health{State: "no_data"}
 	t, err := a.tenant(ctx, v.scope)
 	if err != nil {

@@ -40,14 +40,14 @@ func TestHealth(t *testing.T) {
 					run(t, a, arc.Objective{Scope: "acme", Text: "write"})
 					time.Sleep(time.Minute)
 				}
-				h, err := a.Health(t.Context(), "acme")
+				h, err := a.In("acme").Health(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, c.state, h.State, h.Text())
-				other, err := a.Health(t.Context(), "acme/anna")
+				other, err := a.In("acme/anna").Health(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, "no_data", other.State)
 				later.Store(int64(8 * 24 * time.Hour))
-				h, err = a.Health(t.Context(), "acme")
+				h, err = a.In("acme").Health(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, "no_data", h.State)
 			})
@@ -63,7 +63,7 @@ func TestHealthOfManyThatWait(t *testing.T) {
 	for range 8 {
 		run(t, a, arc.Objective{Text: "pay"})
 	}
-	h, err := a.Health(t.Context(), "")
+	h, err := a.In("").Health(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 5, strings.Count(h.Text(), " pay: bank: "))
 	require.Contains(t, h.Text(), "\nwaiting: 3 more runs")
@@ -79,12 +79,12 @@ func TestHealthTellsRunsOfOneTextApart(t *testing.T) {
 		require.Equal(t, arc.Blocked, r.Status)
 		require.Regexp(t, `^Pay the invoice. \{ "invoice": "INV-`+n+`", "note": "x{60,80}…$`, r.Objective)
 	}
-	h, err := a.Health(t.Context(), "fin/eu")
+	h, err := a.In("fin/eu").Health(t.Context())
 	require.NoError(t, err)
 	for _, n := range []string{"7", "8"} {
 		require.Contains(t, h.Text(), "\nblocked: run-"+n+` Pay the invoice. { "invoice": "INV-`+n+`", "note": "x`)
 	}
-	h, err = a.Health(t.Context(), "fin")
+	h, err = a.In("fin").Health(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, h.Text(), "no data: no run of this scope (those below apart) has ended since ")
 }
@@ -101,11 +101,11 @@ func TestHealthOfLeftRuns(t *testing.T) {
 	a, _ := agent(t, nil, host, nil)
 	_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
 	require.ErrorIs(t, err, context.Canceled)
-	h, err := a.Health(t.Context(), "")
+	h, err := a.In("").Health(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, h.Text(), "running: 7 write (its caller has left it: View.Resume)")
 	require.NoError(t, a.In("").Cancel(t.Context(), "7", ""))
-	h, err = a.Health(t.Context(), "")
+	h, err = a.In("").Health(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, h.Text(), "left")
 }
@@ -124,7 +124,7 @@ func TestHealthSaysWhatPlansSave(t *testing.T) {
 		for n := range 8 {
 			run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
 		}
-		h, err := a.Health(t.Context(), "")
+		h, err := a.In("").Health(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "healthy: 8 of 8 runs were delivered since 1999-12-25\n"+
 			"learned plans: about 12 model calls saved in 6 runs;\n  about $0.06 saved in 6 runs", h.Text())

@@ -1356,7 +1356,7 @@ func TestApproverFails(t *testing.T) {
 	require.Equal(t, arc.Waiting, r.Status)
 	require.Contains(t, r.Text, "the approver failed: panic: the chat is down")
 	require.Contains(t, *story, "approver failed ann: panic: the chat is down")
-	h, err := a.Health(t.Context(), "")
+	h, err := a.In("").Health(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, h.Text(), "the chat is down")
 	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
@@ -1610,7 +1610,7 @@ func TestMaintain(t *testing.T) {
 		run(t, a, arc.Objective{ID: "other", Scope: "acme2", Text: "write"})
 		time.Sleep(2 * time.Hour)
 		run(t, a, arc.Objective{ID: "new", Scope: "acme/anna", Text: "write", Session: "s"})
-		n, err := a.Maintain(t.Context(), "acme/anna")
+		n, err := a.In("acme/anna").Maintain(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		var left, tenants []string

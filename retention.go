@@ -77,11 +77,11 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 	})
 }
 
-// Maintain keeps a scope, and those below it, small: it deletes runs that ended before Options.Retention, and
+// Maintain keeps the scope, and those below it, small: it deletes runs that ended before Options.Retention, and
 // returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. Where
 // runs were deleted it has the files compacted, as Erase does. A host calls it now and then, once a day for one.
-func (a *Agent) Maintain(ctx context.Context, scope memory.Scope) (deleted int, err error) {
-	v := a.In(scope)
+func (v View) Maintain(ctx context.Context) (deleted int, err error) {
+	a := v.agent
 	t, release, err := a.tenants.hold(ctx, v.scope)
 	if err != nil {
 		return 0, err

@@ -164,7 +164,7 @@ func TestFewCompactions(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for _, scope := range scopes {
-			n, err := a.Maintain(t.Context(), scope)
+			n, err := a.In(scope).Maintain(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 			time.Sleep(time.Second)
@@ -250,7 +250,7 @@ func TestTimesBelowZero(t *testing.T) {
 		h := arc.Host{Workers: []act.Worker{veto, (&arctest.Worker{}).As("ann")}}
 		a, _ := agent(t, nil, h, &arc.Options{Scope: "acme", Retention: -1, Approvals: -1, Patience: -1, Timeout: -1})
 		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "write"}).Status)
-		n, err := a.Maintain(t.Context(), "acme")
+		n, err := a.In("acme").Maintain(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, n)
 		r := run(t, a, arc.Objective{Text: "sign", Tasks: []reason.Task{{Objective: "sign", Skill: "sign"}}})
@@ -282,7 +282,7 @@ func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, o.Tasks, asked.Tasks)
 		time.Sleep(2 * time.Hour)
-		deleted, err := a.Maintain(t.Context(), "_")
+		deleted, err := a.In("_").Maintain(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, deleted)
 		synctest.Wait()

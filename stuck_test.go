@@ -145,7 +145,7 @@ func TestIdentity(t *testing.T) {
 	for range 4 {
 		run(t, a, o)
 	}
-	_, err = a.Maintain(t.Context(), "acme/anna")
+	_, err = a.In("acme/anna").Maintain(t.Context())
 	require.NoError(t, err)
 	facts, err := who.List(t.Context())
 	require.NoError(t, err)

@@ -261,7 +261,7 @@ func (s *service) maintain(ctx context.Context, day time.Duration) {
 		case <-tick.C:
 		}
 		for _, tenant := range tenants {
-			_, err := s.agent.Maintain(ctx, memory.Scope(tenant))
+			_, err := s.agent.In(memory.Scope(tenant)).Maintain(ctx)
 			if err == nil {
 				_, err = s.queues[tenant].Sweep(ctx, time.Now().Add(-s.length/4))
 			}

@@ -127,7 +127,7 @@ func (c *command) consolidate(ctx context.Context, m memory.Space, _ string) err
 }
 
 func (c *command) decay(ctx context.Context, a *app, _ string) error {
-	deleted, err := a.agent.Maintain(ctx, a.scope)
+	deleted, err := a.view().Maintain(ctx)
 	if err == nil {
 		c.Print(fmt.Sprintf("what never helped is archived, %d runs are deleted", deleted))
 	}
@@ -143,7 +143,7 @@ func (c *command) meta(ctx context.Context, a *app, session string) error {
 }
 
 func (c *command) health(ctx context.Context, a *app, _ string) error {
-	h, err := a.agent.Health(ctx, a.scope)
+	h, err := a.view().Health(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (c *command) health(ctx context.Context, a *app, _ string) error {
 
 // overview is arc alone: what waits, what failed, what was saved, and what to type next.
 func (c *command) overview(ctx context.Context, a *app, _ string) error {
-	h, err := a.agent.Health(ctx, a.scope)
+	h, err := a.view().Health(ctx)
 	runs, noRuns := a.runs(ctx)
 	jobs, noTasks := collect(a.queue.List(ctx, a.scope))
 	today, noCosts := a.costs(1, func(cost) cost { return cost{} })

@@ -74,7 +74,7 @@ func (c *command) serveCommands() []*cobra.Command {
 			return errors.Join(a.notes.Write(ctx, a.agent, idleFor), a.notes.Commit(ctx, time.Now().AddDate(0, 0, -1)))
 		})
 		keep(24*time.Hour, "maintenance", func() error {
-			_, err := a.agent.Maintain(ctx, a.scope)
+			_, err := a.view().Maintain(ctx)
 			return err
 		})
 		if n < 1 {

@@ -75,7 +75,7 @@ func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
 func (d *dash) value(rq *request) (any, error) {
 	from := d.opts.Now().AddDate(0, 0, 1-worthDays)
 	h, err := keep(d, rq, "health", func(ctx context.Context) (arc.Health, error) {
-		return d.agent.Health(ctx, rq.scope)
+		return rq.View.Health(ctx)
 	})
 	runs, noRuns := d.reports(rq)
 	workers, noWorkers := workers(rq, from)

@@ -661,7 +661,7 @@ func (s *server) runs(ctx context.Context, c caller, in runsIn) (out runsOut, er
 }
 
 func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (out healthOut, err error) {
-	h, err := s.agent.Health(ctx, c.scope)
+	h, err := s.agent.In(c.scope).Health(ctx)
 	if err != nil {
 		return out, err
 	}
