@@ -188,6 +188,12 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	case !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck):
 		err = fmt.Errorf("no such Options.OnStuck: %q", opts.OnStuck)
 	}
+	times := []time.Duration{opts.Retention, opts.Patience, opts.Approvals, opts.Timeout}
+	for i, name := range []string{"Retention", "Patience", "Approvals", "Timeout"} {
+		if times[i] < 0 {
+			err = cmp.Or(err, fmt.Errorf("Options.%s is %v", name, times[i]))
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
@@ -195,9 +201,8 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	opts.Now = call.Clock(opts.Now)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
-	or := func(set, usual time.Duration) time.Duration { return cmp.Or(max(0, set), usual) } // below 0 is none
-	opts.Retention, opts.Patience = or(opts.Retention, 90*24*time.Hour), or(opts.Patience, time.Hour)
-	opts.Timeout = or(opts.Timeout, 10*time.Minute)
+	opts.Retention, opts.Patience = cmp.Or(opts.Retention, 90*24*time.Hour), cmp.Or(opts.Patience, time.Hour)
+	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Minute)
 	opts.Learn.Memory = nil
 	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
 	if err := a.SetWorkers(h.Workers); err != nil {
@@ -232,7 +237,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 		workers[i].Gates = slices.Concat(a.host.Gates, w.Gates)
 		workers[i].Timeout = cmp.Or(w.Timeout, a.opts.Timeout)
 	}
-	r, err := act.NewRunner(workers, a.host.Approver, max(0, a.opts.Approvals), a.host.Secrets, a.host.Around...)
+	r, err := act.NewRunner(workers, a.host.Approver, a.opts.Approvals, a.host.Secrets, a.host.Around...)
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)
 	}

@@ -242,25 +242,6 @@ func TestUsageThatCannotBe(t *testing.T) {
 	}
 }
 
-// A time below 0 is no time, so nothing is deleted at once, and silence agrees to nothing at once.
-func TestTimesBelowZero(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		veto := (&arctest.Worker{}).As("cat", "sign")
-		veto.Mode = act.Veto
-		h := arc.Host{Workers: []act.Worker{veto, (&arctest.Worker{}).As("ann")}}
-		a, _ := agent(t, nil, h, &arc.Options{Scope: "acme", Retention: -1, Approvals: -1, Patience: -1, Timeout: -1})
-		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "write"}).Status)
-		n, err := a.In("acme").Maintain(t.Context())
-		require.NoError(t, err)
-		require.Zero(t, n)
-		r := run(t, a, arc.Objective{Text: "sign", Tasks: []reason.Task{{Objective: "sign", Skill: "sign"}}})
-		time.Sleep(time.Hour)
-		r, err = a.In("acme").Report(t.Context(), r.ID)
-		require.NoError(t, err)
-		require.Equal(t, arc.Waiting, r.Status)
-	})
-}
-
 // The empty scope, by its name "_", is another one than Options.Scope, where its runs go on by themselves,
 // too.
 func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
