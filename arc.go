@@ -160,7 +160,7 @@ func Open(ctx context.Context, dir string, h Host, o *Options) (*Agent, error) {
 	return a, nil
 }
 
-// New opens an Agent over a store, which stays the host's, as Open does.
+// New opens an Agent over a store of all tenants, which stays the host's, as Open does.
 func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error) {
 	return open(ctx, st, h, o, nil)
 }

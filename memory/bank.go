@@ -45,7 +45,8 @@ type Bank struct {
 	broken error            // an entry of another process that could not be read
 }
 
-// Open reads the memories of a tenant's sub-store, or of a store of its own, which the Bank does not close.
+// Open reads the memories of a store, which the Bank does not close: the part of a tenant, see [store.Sub],
+// where an Agent or a Layer has the same store.
 func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
 	return OpenGroup(ctx, store.NewGroup(st), o)
 }

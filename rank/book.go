@@ -72,9 +72,9 @@ const (
 	pacerName  = "pacer" // of keys with the accounts of pacers
 )
 
-// Open returns the Book of a tenant over its store; its scope is the empty one. The Group is the tenant's,
-// shared with the other parts, or store.NewGroup(st) for a Book of its own. now is the clock; nil: time.Now.
-// The draws of Learned and Weighted depend on the seed. The logger, if any, hears of unreadable records.
+// Open returns the Book of a tenant; its scope is the empty one. The Group is the one that the tenant's other
+// parts share, or one of its own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has the
+// same store. now is the clock; nil: time.Now. The draws of Learned and Weighted depend on the seed. The logger, if any, hears of unreadable records.
 func Open(
 	ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger,
 ) (*Book, error) {

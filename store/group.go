@@ -53,7 +53,7 @@ type update struct {
 
 const maxJoined, maxTries = 64, 16 // functions of a commit; runs of one whose keys others change
 
-// NewGroup returns a Group over st, which is a tenant's sub-store or a store of its own.
+// NewGroup returns a Group over st: the part of a tenant, see [Sub], where an Agent or a Layer has the store.
 func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)

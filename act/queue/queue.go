@@ -56,8 +56,8 @@ type Queue struct {
 	stamp  int64                // Created of the newest job of this Queue
 }
 
-// Open returns the Queue of a tenant over its store. The Group is the tenant's, shared with its other parts,
-// or store.NewGroup(st) for a Queue of its own.
+// Open returns the Queue of a tenant. The Group is the one that its other parts share, or one of its own: over
+// the part of a tenant, see store.Sub, where an Agent or a Layer has the same store.
 func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q := &Queue{g: g, o: *cmp.Or(o, &Options{}), index: newIndex(), scopes: map[store.Scope]bool{}}
 	q.o.Now = call.Clock(q.o.Now)

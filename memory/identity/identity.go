@@ -54,8 +54,9 @@ type Identity struct {
 	words *text.Analyzer
 }
 
-// New returns the Identity of a scope. The group is that of the scope's tenant. A nil now is time.Now, a nil
-// clean the default sanitizer, and the languages are those of the facts, as of memory.Options.
+// New returns the Identity of a scope. The group is over the part of its tenant, see store.Sub, where an Agent
+// or a Layer has the same store. A nil now is time.Now, a nil clean the default sanitizer, and the languages are
+// those of the facts, as of memory.Options.
 func New(group *store.Group, scope store.Scope, now func() time.Time, clean *redact.Sanitizer,
 	languages ...string) (*Identity, error) {
 	words, err := text.New(languages...)

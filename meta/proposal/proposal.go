@@ -118,8 +118,8 @@ func (s standing) String() string {
 // places are those of standings in the order of a policy; 0 is that of a worker without one.
 var places = map[string]int{"first": -1, "last": 1, "paused": 2}
 
-// Open returns the Book of a scope, if what is there can be read. The Group is over the tenant's part of the
-// store; a nil now is time.Now.
+// Open returns the Book of a scope, if what is there can be read. The Group is over the part of a tenant, see
+// store.Sub, where an Agent or a Layer has the same store; a nil now is time.Now.
 func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
 	if err := scope.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
