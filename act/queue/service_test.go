@@ -3,8 +3,11 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -38,8 +41,18 @@ func serve(ctx context.Context, dir string, host arc.Host, more ...queue.Draft) 
 			return err
 		}
 	}
-	context.AfterFunc(ctx, func() { _ = agent.Shutdown(context.Background()) }) // else a run that waits for an outage holds it
-	return jobs.Dispatch(ctx, 4, queue.Run(agent, nil))                         // until ctx ends
+	context.AfterFunc(ctx, func() { stop(agent, st) })  // else a run that waits for an outage holds it
+	return jobs.Dispatch(ctx, 4, queue.Run(agent, nil)) // until ctx ends
+}
+
+// stop has runs reach their next commit, which may take 20 s, and cancels those that do not. 5 s later nothing
+// waits any more for a store that is away: a payment whose end could not be kept is asked for afterwards.
+func stop(agent *arc.Agent, st store.Store) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if agent.Shutdown(ctx) != nil {
+		time.AfterFunc(5*time.Second, func() { _ = st.Close() })
+	}
 }
 
 // again has jobs tried again whose runs an outage has blocked, as docs/recipes.md has it.
@@ -96,4 +109,88 @@ func TestServiceStopsInAnOutage(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, serve(ctx, t.TempDir(), host, queue.Draft{Subject: "do it", Scope: "acme/anna"}))
 	require.Less(t, time.Since(began), 20*time.Second, "Dispatch alone waits for 30 s")
+}
+
+// remote is a store whose server may be away: then a call waits for its patience, or until it is closed.
+type remote struct {
+	store.Store
+	away   atomic.Bool
+	closed chan struct{}
+}
+
+func (r *remote) wait(ctx context.Context) error {
+	if !r.away.Load() {
+		return nil
+	}
+	select {
+	case <-r.closed:
+		return store.ErrClosed
+	case <-time.After(30 * time.Second):
+		return errors.New("no answer")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *remote) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := r.wait(ctx); err != nil {
+		return store.Entry{}, err
+	}
+	return r.Store.Get(ctx, key)
+}
+
+func (r *remote) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if err := r.wait(ctx); err != nil {
+		return 0, err
+	}
+	return r.Store.Commit(ctx, ops...)
+}
+
+func (r *remote) Close() error { close(r.closed); return nil }
+
+// A store that is away does not hold a process that has to stop, and the payments whose ends it could not keep
+// are asked for.
+func TestStopWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var paid atomic.Int32
+		pay := act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			paid.Add(1)
+			time.Sleep(10 * time.Second)
+			return &act.Result{Text: "paid"}, nil
+		})
+		host := arc.Host{Workers: []act.Worker{{Name: "w", Irreversible: true, Executor: pay, Gates: []act.Gate{act.NoGate}}}}
+		mem := store.NewMem()
+		st := &remote{Store: mem, closed: make(chan struct{})}
+		agent, err := arc.New(t.Context(), st, host, nil)
+		require.NoError(t, err)
+		jobs, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, store.Scope("acme").TenantPrefix())), nil)
+		require.NoError(t, err)
+		for n := range 4 {
+			_, _, err = jobs.Add(t.Context(), queue.Draft{Subject: fmt.Sprint("pay ", n), Scope: "acme"})
+			require.NoError(t, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		context.AfterFunc(ctx, func() { stop(agent, st) })
+		ended := make(chan error)
+		go func() { ended <- jobs.Dispatch(ctx, 4, queue.Run(agent, nil)) }()
+		time.Sleep(5 * time.Second)
+		st.away.Store(true)
+		began := time.Now()
+		cancel()
+		<-ended
+		require.NoError(t, agent.Close())
+		require.LessOrEqual(t, time.Since(began), 26*time.Second)
+
+		agent, err = arc.New(t.Context(), mem, host, &arc.Options{Scope: "acme"})
+		require.NoError(t, err)
+		defer agent.Close()
+		time.Sleep(time.Minute)
+		asked := 0
+		for a, err := range agent.In("acme").Approvals(t.Context()) {
+			require.NoError(t, err)
+			require.Contains(t, strings.Join(a.Why, " "), "may have made this call already")
+			asked++
+		}
+		require.Equal(t, []int{4, 4}, []int{int(paid.Load()), asked})
+	})
 }
