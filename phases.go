@@ -490,6 +490,9 @@ func (t *turn) another() phase {
 		if len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, open) { // each was denied
 			cause = Refused
 		}
+		if n := len(a.Tries); n > 0 && named(t.able(a.Plan[a.Next]), a.Tries[n-1].Worker) == nil {
+			cause, last.Complaint = NoWorker, a.Tries[n-1].Complaint
+		}
 		return t.block(cause, last.Complaint)
 	}
 	a.Replans++
@@ -516,7 +519,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	runner := t.agent.runner.Load()
 	worker := named(runner.Able(task), t.Current.Worker)
 	if worker == nil { // it was there when the attempt began
-		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: "the worker is gone", Denied: true})
+		why := fmt.Sprintf("the worker %q, which has begun this, is gone", t.Current.Worker)
+		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: why, Denied: true})
 		return assignPhase, nil
 	}
 	complaint := ""
@@ -806,7 +810,7 @@ func (t *turn) end(context.Context) (phase, error) {
 	if len(t.Aims) > 1 {
 		t.Aims, t.advice = t.Aims[:1], nil
 	}
-	void := (t.Cause == Refused || t.Cause == Exhausted) && len(t.Aims[0].lessons()) == 0
+	void := (t.Cause == Refused || t.Cause == Exhausted || t.Cause == NoWorker) && len(t.Aims[0].lessons()) == 0
 	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted || void {
 		verdict = learn.Unknown
 	}

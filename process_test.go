@@ -446,3 +446,20 @@ func TestLooks(t *testing.T) {
 		}
 	})
 }
+
+// A run whose worker is gone, as after a deploy that renames it, says which one; nobody has refused it.
+func TestWorkerIsGone(t *testing.T) {
+	work := func(name string) []act.Worker {
+		w := (&arctest.Worker{}).As(name)
+		w.Mode = act.Gated
+		return []act.Worker{w}
+	}
+	a, _ := agent(t, nil, arc.Host{Workers: work("treasurer")}, &arc.Options{Attempts: 1})
+	r := run(t, a, arc.Objective{ID: "7", Text: "pay"})
+	require.NoError(t, a.SetWorkers(work("cashier")))
+	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "ann", Allow: true}))
+	r, err := a.In("").Wait(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, arc.NoWorker, r.Cause)
+	require.Contains(t, r.Text, "treasurer")
+}
