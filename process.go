@@ -160,7 +160,7 @@ func (p *process) alive(ctx context.Context, st store.Store, name string) (bool,
 // beat renews the record of the process until nothing is under way any more, and deletes it.
 func (a *Agent) beat() {
 	defer close(a.process.done)
-	for wait := beatEvery; ; {
+	for wait, told := beatEvery, ""; ; {
 		select {
 		case <-time.After(wait):
 		case <-a.process.quit:
@@ -173,13 +173,19 @@ func (a *Agent) beat() {
 			a.fence()
 		}
 		given, err := a.process.renew(a.store)
+		why := ""
+		if wait = beatEvery; err != nil {
+			wait, why = beatEvery/5, "what is under way will be canceled where that takes 10 s"
+		}
 		if given || a.process.late() {
 			a.fence()
+			why = "what was under way is canceled, and others take it up"
 		}
-		if wait = beatEvery; err != nil {
-			wait = beatEvery / 5
-			a.opts.Logger.Error("arc: the record of this process", "process", a.process.name, "error", err)
+		if why != told && why != "" { // once, however long the store is away
+			why := "arc: the record of this process was not renewed: " + why
+			a.opts.Logger.Error(why, "process", a.process.name, "error", err)
 		}
+		told = why
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -462,4 +463,26 @@ func TestWorkerIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.NoWorker, r.Cause)
 	require.Contains(t, r.Text, "treasurer")
+}
+
+// A store that is away for long is told of once, and once more when that ends what is under way.
+func TestRecordNotRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told strings.Builder
+		own := &line{Changer: store.NewMem()}
+		o := &arc.Options{Process: "pod-1", Logger: slog.New(slog.NewTextHandler(&told, nil))}
+		a, err := arc.New(t.Context(), own, arc.Host{}, o)
+		require.NoError(t, err)
+		time.Sleep(11 * time.Second)
+		for range 2 {
+			own.set(true, nil)
+			time.Sleep(time.Minute)
+			own.set(false, nil)
+			time.Sleep(time.Minute)
+		}
+		require.NoError(t, a.Close())
+		require.Equal(t, 4, strings.Count(told.String(), "the record of this process was not renewed"), told.String())
+		require.Equal(t, 2, strings.Count(told.String(), "what was under way is canceled"))
+		require.Equal(t, 4, strings.Count(told.String(), "process=pod-1-"))
+	})
 }
