@@ -34,7 +34,8 @@ import (
 // A task is sent once: an attempt that goes on after a crash follows the same remote task. If the process
 // ends before the task's id is kept, or the agent does not know that any more, it is sent again with the same
 // message id, the attempt's key. What the agent asks for is asked by the run, and the answer is sent back.
-// When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it be.
+// When the attempt's time is over or its run is canceled, so is the remote task; a Shutdown leaves it be. An
+// attempt that goes on after its time finds it canceled, and has failed: let Worker.Timeout be long enough.
 // Outages are told as [reason.Unavailable]; a task that is rejected, or wants credentials, as
 // [reason.Permission]; that one has failed says that nothing was done. Data beyond the first is in the Text.
 //
