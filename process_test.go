@@ -270,9 +270,11 @@ func TestThroughAnotherProcess(t *testing.T) {
 		go func() { <-began; cancel() }()
 		_, err = a.Run(ctx, arc.Objective{ID: "left", Scope: "acme", Tasks: []reason.Task{task("write", "")}})
 		require.ErrorIs(t, err, context.Canceled)
-		go func() { <-began; require.NoError(t, v.Cancel(t.Context(), "left", "")) }()
+		canceled := make(chan error)
+		go func() { <-began; canceled <- v.Cancel(t.Context(), "left", "") }()
 		_, err = v.Resume(t.Context(), "left")
 		require.ErrorIs(t, err, context.Canceled)
+		require.NoError(t, <-canceled)
 
 		// What one remembers the other recalls.
 		m, err := a.In("acme").Memory(t.Context())
