@@ -104,7 +104,6 @@ const replanStuck, askStuck = "replan", "ask"
 // have one store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for
 // it, and the runs of one that is gone are taken up by another within 25 s: also by itself, where it was killed
 // and is opened again. Their hosts should have the same workers. Any other store is for one Agent at a time.
-//
 // An Agent without Workers goes on with no run: it shows them, and what is ruled, answered or tried again by it
 // is stored, for an Agent that has some. A run that begins in it is blocked.
 //

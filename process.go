@@ -18,8 +18,7 @@ import (
 // process/NAME, and renews it every 5 s. A run that is under way names its process. A process whose record
 // has not changed for 15 s, by the clock of who looks, is gone: its record is deleted, and its runs are taken
 // up. So a process that was only held up finds at its next renewal that it was given up; and what it commits
-// meanwhile fails, since each commit of a run is conditional on the run's record. No two Agents have one name,
-// whatever Options.Process says: a run is never taken up without a look at who has it.
+// meanwhile fails, since each commit of a run is conditional on the run's record. No two Agents have one name.
 //
 // All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand
 // still or jump, and no two processes compare theirs.
@@ -175,15 +174,14 @@ func (a *Agent) beat() {
 		given, err := a.process.renew(a.store)
 		why := ""
 		if wait = beatEvery; err != nil {
-			wait, why = beatEvery/5, "what is under way will be canceled where that takes 10 s"
+			wait, why = beatEvery/5, "not renewed: after 10 s what is under way is canceled"
 		}
 		if given || a.process.late() {
 			a.fence()
-			why = "what was under way is canceled, and others take it up"
+			why = "not renewed for 10 s: what was under way is canceled, and others take it up"
 		}
 		if why != told && why != "" { // once, however long the store is away
-			why := "arc: the record of this process was not renewed: " + why
-			a.opts.Logger.Error(why, "process", a.process.name, "error", err)
+			a.opts.Logger.Error("arc: the record of this process: "+why, "process", a.process.name, "error", err)
 		}
 		told = why
 	}

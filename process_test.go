@@ -483,7 +483,7 @@ func TestRecordNotRenewed(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		require.NoError(t, a.Close())
-		require.Equal(t, 4, strings.Count(told.String(), "the record of this process was not renewed"), told.String())
+		require.Equal(t, 4, strings.Count(told.String(), "the record of this process: not renewed"), told.String())
 		require.Equal(t, 2, strings.Count(told.String(), "what was under way is canceled"))
 		require.Equal(t, 4, strings.Count(told.String(), "process=pod-1-"))
 	})
