@@ -255,7 +255,7 @@ func (a *Agent) Workers() (workers []act.Worker) {
 }
 
 // looks reports whether the Agent has no workers, and leaves runs to those that have: it could only block them.
-func (a *Agent) looks() bool { return len(a.Workers()) == 0 }
+func (a *Agent) looks() bool { return len(a.runner.Load().Workers()) == 0 }
 
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when
 // the store is opened again. When ctx ends first it cancels them, and returns an error that names them.
