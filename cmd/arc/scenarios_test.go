@@ -371,6 +371,17 @@ func TestMCP(t *testing.T) {
 		{`do "look the orders up"`, 0, "(?s)→ recall.*looked up|looked up.*→ recall"}})
 }
 
+// What may have been done already is not done again by a quick yes.
+func TestBegun(t *testing.T) {
+	s := newShell(t, "workers:\n- {name: pay, run: [./pay.sh], irreversible: true, timeout: 1s}\n")
+	s.write("pay.sh", "#!/bin/sh\necho paid >> paid\ntest $(wc -l < paid) -gt 1 || exec sleep 60\necho did it\n")
+	s.fails(exitWaits, "may have made this call already", "do", "pay")
+	s.fails(exitUsage, "may have done it", "approve")
+	require.Equal(t, "paid\n", s.read("paid"))
+	require.Contains(t, s.ok("approve", "--note", "the bank has nothing of it"), "did it")
+	require.Equal(t, "paid\npaid\n", s.read("paid"))
+}
+
 // arc serve does tasks, takes up a changed arc.yaml, and tells a flaw with its line while the former one
 // stays.
 func TestServe(t *testing.T) {

@@ -301,8 +301,9 @@ func resume(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) 
 // ruling rules on all that the run waits for, and follows it.
 func (c *command) ruling(allow bool, said string) func(context.Context, *app, *arc.Report, string) error {
 	return func(ctx context.Context, a *app, r *arc.Report, note string) error {
-		if !needsRuling(r) {
-			return usage("run %s waits for nobody", short(r.ID))
+		begun := slices.ContainsFunc(r.Approvals, func(p act.Approval) bool { return p.Begun })
+		if !needsRuling(r) || allow && begun && note == "" { // a quick yes would do it twice
+			return usage("run %s waits for nobody, or may have done it: see the dashboard; --note does it again", short(r.ID))
 		}
 		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
 			for _, p := range r.Approvals {

@@ -227,10 +227,10 @@ func (a *app) source(ctx context.Context, objective string, tokens int) (out []s
 	return out, nil
 }
 
-// approve asks who follows a run on a terminal. Nobody, or no clear answer: the run waits.
+// approve asks who follows a run on a terminal. Nobody, no clear answer, or it may be done already: it waits.
 func (a *app) approve(ctx context.Context, p act.Approval) (act.Ruling, error) {
 	for s := range a.following(p.Run) {
-		if s.Ask == nil {
+		if s.Ask == nil || p.Begun {
 			continue
 		}
 		s.Say(s.Paint(yellow, "? ") + s.Paint(bold, p.Name) + " " + string(p.Inputs))
