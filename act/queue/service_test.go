@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,6 +67,50 @@ func again(ctx context.Context, jobs *queue.Queue) error {
 		}
 	}
 	return nil
+}
+
+// waits says for how long what has waited longest, as docs/recipes.md has it.
+func waits(ctx context.Context, agent *arc.Agent, jobs *queue.Queue, tell func(map[string]time.Duration)) error {
+	oldest := map[string]time.Duration{}
+	since := func(what string, at time.Time) { oldest[what] = max(oldest[what], time.Since(at)) }
+	for p, err := range agent.In("acme").Approvals(ctx) {
+		if err != nil {
+			return err
+		}
+		since("approval", p.Deadline.Add(-24*time.Hour)) // asked Options.Approvals before
+	}
+	for j, err := range jobs.List(ctx, "acme", queue.Pending, queue.Blocked) {
+		if err != nil {
+			return err
+		}
+		since("job "+string(j.State), cmp.Or(j.Ended, j.At, j.Created)) // one to come is 0
+	}
+	tell(oldest)
+	return nil
+}
+
+func TestHowLongSomethingWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, ctx := store.NewMem(), t.Context()
+		pay := act.Worker{Name: "pay", Mode: act.Gated, Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(context.Context, *act.Call) (*act.Result, error) { return &act.Result{Text: "paid"}, nil })}
+		agent, err := arc.New(ctx, st, arc.Host{Workers: []act.Worker{pay}}, nil)
+		require.NoError(t, err)
+		defer agent.Close()
+		jobs, err := queue.Open(ctx, store.NewGroup(store.Sub(st, store.Scope("acme").TenantPrefix())), nil)
+		require.NoError(t, err)
+		_, _, err = jobs.Add(ctx, queue.Draft{Subject: "pay", Scope: "acme/eu"})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		_, err = agent.Run(ctx, arc.Objective{Scope: "acme/eu", Text: "pay"})
+		require.NoError(t, err)
+		_, _, err = jobs.Add(ctx, queue.Draft{Subject: "pay later", Scope: "acme/eu", At: time.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, waits(ctx, agent, jobs, func(oldest map[string]time.Duration) {
+			require.Equal(t, map[string]time.Duration{"approval": time.Minute, "job pending": 2 * time.Minute}, oldest)
+		}))
+	})
 }
 
 func TestJobsAfterAnOutage(t *testing.T) {
