@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -326,33 +325,26 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 			err = a.file(ctx, &p)
 		}
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case p.Mode >= Veto:
+	if err == nil && p.Mode >= Veto {
 		return a.ask(ctx, p)
-	case mode == Notify:
+	}
+	if err == nil && mode == Notify {
 		a.note(Event{Kind: "notify", Name: a.Name, Text: a.call.Task.Objective, Data: a.inputs})
 	}
-	return nil, nil
+	return nil, err
 }
 
 // above says which inputs are above their amounts. The case of names is ignored, as Go decodes JSON so.
 func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
-	if len(amounts) == 0 {
-		return nil
-	}
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
-	for name, limit := range amounts {
+	for name, limit := range amounts { // few
+		var given map[string]json.RawMessage
+		_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
 		found := false
 		for n, v := range given {
-			if !strings.EqualFold(n, name) {
-				continue
-			}
-			found = true
+			same := strings.EqualFold(n, name)
+			found = found || same
 			amount, err := strconv.ParseFloat(strings.Trim(string(v), `" `), 64)
-			if err != nil || !(math.Abs(amount) <= limit) { // what is no number asks, NaN too
+			if same && (err != nil || !(math.Abs(amount) <= limit)) { // what is no number asks, NaN too
 				why = append(why, fence.Clip(fmt.Sprintf("%s is %s, above %v", name, v, limit), maxShown))
 			}
 		}
@@ -364,7 +356,4 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 	return why
 }
 
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:12])
-}
+func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:24] }

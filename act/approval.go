@@ -27,7 +27,7 @@ type Approval struct {
 	Scope    store.Scope // of the run that waits
 	Run      string      // its ID
 	About    string      // what it is for, in words: the task's objective
-	Mode     Mode        // Veto, Gated or Compound, in JSON as a number: 2, 3 or 4
+	Mode     Mode        // Veto, Gated or Compound
 	Why      []string    // "mode is gated", "amount is 120, above 100", and the run's irreversible calls
 	Deadline time.Time   // afterwards silence lets a Veto go on and denies the others
 	Begun    bool        // it may have been made already: a yes without a Ruling's Result makes it again

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -40,6 +42,25 @@ func TestQuestionAfterApproval(t *testing.T) {
 	c.Answers = []reason.Answer{{Question: "which account?", Text: "A"}}
 	require.Equal(t, rank.Delivered, r.Run(ctx, c).Outcome)
 	require.Equal(t, 1, asked)
+}
+
+// A Mode is its name in JSON, and its number in a record.
+func TestModeInJSON(t *testing.T) {
+	for mode := act.Autonomous; mode <= act.Compound; mode++ {
+		var read, kept act.Mode
+		raw, err := json.Marshal(mode)
+		require.NoError(t, err)
+		require.Equal(t, strconv.Quote(mode.String()), string(raw))
+		require.NoError(t, json.Unmarshal(raw, &read))
+		value, err := codec.Marshal(mode)
+		require.NoError(t, err)
+		require.Equal(t, []byte{1, byte(mode)}, value)
+		require.NoError(t, codec.Unmarshal(value, &kept))
+		require.Equal(t, [2]act.Mode{mode, mode}, [2]act.Mode{read, kept})
+	}
+	for _, other := range []string{`"Gated"`, `"5"`, `""`, `3`} {
+		require.Error(t, json.Unmarshal([]byte(other), new(act.Mode)), other)
+	}
 }
 
 // A name that begins with another's and a slash is another name.

@@ -43,8 +43,7 @@ func NewRunner(
 	workers []Worker, approver Approver, open time.Duration,
 	secrets func(ctx context.Context, name string) (string, error), around ...Around,
 ) (*Runner, error) {
-	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around}
-	r.host = host{approver, max(0, open), secrets}
+	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around, host: host{approver, max(0, open), secrets}}
 	var wrong []error
 	for _, w := range workers {
 		namesake := func(o *Worker) bool { return o.Name == w.Name }
@@ -58,8 +57,8 @@ func NewRunner(
 		flaw(w.Executor == nil, "no executor")
 		flaw(len(w.Gates) == 0, "no gate decides whether it has delivered; act.NoGate says that none can")
 		flaw(slices.Contains(w.Gates, nil), "a gate is nil")
-		flaw(w.Mode < Autonomous || w.Mode > Compound, "there is no such mode")
-		flaw(w.Blast < Self || w.Blast > Public, "there is no such blast")
+		known := w.Mode >= Autonomous && w.Mode <= Compound && w.Blast >= Self && w.Blast <= Public
+		flaw(!known, "there is no such mode or blast")
 		inRange := w.Prior >= 0 && w.Prior <= 1 && w.Price >= 0 && w.Timeout >= 0
 		flaw(!inRange, "its prior, price or timeout is out of range")
 		s, err := schema.Compile(w.Input)

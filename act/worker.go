@@ -25,6 +25,18 @@ func (m Mode) String() string {
 	return label(int(m), "autonomous", "notify", "veto", "gated", "compound")
 }
 
+// MarshalText and UnmarshalText write and read the name, in JSON and YAML.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+func (m *Mode) UnmarshalText(name []byte) error {
+	for *m = Autonomous; m.String() != string(name); *m++ {
+		if *m == Compound {
+			return fmt.Errorf("act: there is no mode %q", name)
+		}
+	}
+	return nil
+}
+
 // Blast says how far a mistake reaches. From Fleet on at least [Gated] applies.
 type Blast int
 
