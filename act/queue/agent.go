@@ -13,10 +13,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Run returns a Handler that has an Agent run each job as an objective. That is what objective returns, or,
-// where it is nil: Subject and Description as its Text, Input as its Inputs, and the job's Scope. Where the
-// Objective has no ID the run has that of the job, its round and its texts: a later attempt goes on with the
-// run, and a job that comes again, or whose texts a person has changed, is another run.
+// Run returns a Handler that has an Agent run each job as an objective: what objective returns, or, where it is
+// nil, Subject and Description as Text, and Input as Inputs. One without a Scope has the job's. One without an
+// ID has that of the job and its round: a later attempt goes on with the run, as that was begun.
 //
 //	delivered        Completed; Summary is the answer
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
@@ -25,18 +24,19 @@ import (
 //	under way        Pending, and no attempt is spent: others have the run, or a has no Workers
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
-// What [Queue.Update] makes of a job, such as to set it aside, does not reach its run, which goes on by
-// itself after a restart or a ruling: end that by [arc.View.Cancel]. Its ID is "job/", the job's, and more.
+// What [Queue.Update] makes of a job does not reach its run, but where a blocked one is tried again: that is
+// told the texts, if they are others. To have other work done, end the run by [arc.View.Cancel], since it goes
+// on by itself after a restart or a ruling, and add another job. Its ID is "job/", the job's, and more.
 func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {
-			text := strings.TrimSpace(j.Subject + "\n\n" + j.Description)
-			return arc.Objective{Text: text, Inputs: j.Input, Scope: j.Scope}
+			return arc.Objective{Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input}
 		}
 	}
 	return func(ctx context.Context, j *Job) ([]Draft, error) {
 		o := objective(*j)
-		o.ID = cmp.Or(o.ID, runID(j))
+		o.ID = cmp.Or(o.ID, "job/"+path.Base(j.ID)+"/"+fence.Mark(j.steps, j.Created.String()))
+		o.Scope = cmp.Or(o.Scope, j.Scope, "_") // never the Agent's own, which may be another tomorrow
 		v := a.In(o.Scope)
 		r, err := v.Report(ctx, o.ID)
 		switch {
@@ -45,7 +45,11 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		case errors.Is(err, store.ErrNotFound):
 			r, err = a.Run(ctx, o)
 		case err == nil && r.Status == arc.Blocked && !r.Ended.After(j.Ended) && j.Attempts == 1:
-			r, err = v.Retry(ctx, o.ID, "") // the job was blocked for it, and a person has set it to Pending just now
+			// The job was blocked for it, and a person has set it to Pending just now.
+			if was, _ := v.Objective(ctx, o.ID); was.Text == o.Text {
+				o.Text = ""
+			}
+			r, err = v.Retry(ctx, o.ID, o.Text)
 		case err == nil:
 			r, err = v.Resume(ctx, o.ID)
 		}
@@ -73,10 +77,4 @@ func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		}
 		return nil, nil
 	}
-}
-
-// runID identifies the run of a job.
-func runID(j *Job) string {
-	mark := fence.Mark(j.steps, j.Created.String(), j.Subject, j.Description, string(j.Input))
-	return "job/" + path.Base(j.ID) + "/" + mark
 }

@@ -180,6 +180,65 @@ func TestAgent(t *testing.T) {
 	})
 }
 
+// What a run has paid it does not pay again because a person mends the text of its job, which the run is told, or
+// because the Agent's scope is another by now: a job without a Scope is its tenant's. Other Input is another job.
+func TestAgentGoesOnWithItsRun(t *testing.T) {
+	ctx, st, paid, told := t.Context(), store.NewMem(), 0, ""
+	gate := act.GateFunc(func(_ context.Context, c *act.Call, _ *act.Result) (act.Verdict, error) {
+		if len(c.Answers) == 0 {
+			return act.Verdict{}, &reason.Error{Class: reason.Permission, Err: errors.New("the books do not show it yet")}
+		}
+		told = c.Answers[0].Text
+		return act.Verdict{Pass: true}, nil
+	})
+	pay := act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		paid++
+		return &act.Result{Text: "paid"}, nil
+	})
+	agent := func(scope store.Scope) *arc.Agent {
+		a, err := arc.New(ctx, st, arc.Host{Workers: []act.Worker{
+			{Name: "bank", Executor: pay, Irreversible: true, Gates: []act.Gate{gate}},
+		}}, &arc.Options{Scope: scope})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, a.Close()) })
+		return a
+	}
+	for i, tenant := range []store.Scope{"fin", "beta", "_"} {
+		q, err := queue.Open(ctx, store.NewGroup(store.Sub(st, tenant.TenantPrefix())), nil)
+		require.NoError(t, err)
+		for range 2 {
+			before := paid
+			j := add(t, q, queue.Draft{Subject: "Pay teh invoice", Input: []byte(`{"usd":5}`)})
+			attempt := func(scope store.Scope) queue.Job {
+				j, err := q.Claim(ctx)
+				require.NoError(t, err)
+				_, err = queue.Run(agent(scope), nil)(ctx, &j)
+				require.NoError(t, err)
+				require.NoError(t, q.End(ctx, j, nil))
+				j, err = q.Get(ctx, j.ID)
+				require.NoError(t, err)
+				return j
+			}
+			require.Equal(t, queue.Blocked, attempt("fin").State)
+			_, err = q.Update(ctx, j.ID, func(j *queue.Job) error { j.Input = []byte(`{"usd":500}`); return nil })
+			require.ErrorIs(t, err, queue.ErrInvalid)
+			_, err = q.Update(ctx, j.ID, func(j *queue.Job) error {
+				j.Subject, j.State = "Pay the invoice", queue.Pending
+				return nil
+			})
+			require.NoError(t, err)
+			j = attempt("fin/eu")
+			require.Equal(t, []any{queue.Completed, before + 1, "Pay the invoice"}, []any{j.State, paid, told}, j.Summary)
+		}
+		for r, err := range agent("fin").In(tenant).Runs(ctx) {
+			require.NoError(t, err)
+			require.Equal(t, arc.Delivered, r.Status)
+			i -= 10
+		}
+		require.Negative(t, i, "its runs are its tenant's")
+	}
+}
+
 // A run that somebody canceled, and an objective that cannot be one, give the job up; no attempt is made again.
 func TestAgentGivesUp(t *testing.T) {
 	asks := &act.PendingError{Questions: []string{"which?"}}

@@ -153,6 +153,7 @@ func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Dr
 		case err == nil, errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
 			return err
 		case errors.Is(err, ErrInvalid), errors.As(err, new(*store.LimitError)): // what was said cannot be kept
+			d.o.Logger.Warn("queue: a job is blocked", "job", j.ID, "error", err)
 			j.State, j.Summary, failure, followups = Blocked, err.Error(), nil, nil
 		default:
 			time.Sleep(poll)

@@ -32,7 +32,6 @@
 // runs at least once and ends once. A handler whose effects must not be repeated makes them in steps
 // (act.Step), which the job's journal keeps over attempts, or passes Token on to what it changes.
 //
-// Begin with Claim and End (queue.go). job.go has a job and its record, index.go the order of those that
-// wait, dispatch.go the workers of a process, agent.go the handler for an Agent. The store decides: the index
-// is what this process knows of it, and each claim is conditional on the record that it was made from.
+// Begin with Claim and End (queue.go). job.go has a job and its record, index.go the order of those that wait,
+// dispatch.go a process's workers, agent.go the handler for an Agent. Each claim is conditional on its record.
 package queue

@@ -75,10 +75,8 @@ type Draft struct {
 	MaxAttempts int `cbor:"15,keyasint,omitempty" yaml:"max_retries"` // that fail or are lost; 0: 3
 }
 
-// Job is a Draft that was added, and what has become of it.
-//
-// Its holder says what came of the attempt in State, Summary, Usage and At, which are empty when the job was
-// claimed: see [Queue.End].
+// Job is a Draft that was added, and what has become of it. What came of an attempt its holder says in State,
+// Summary, Usage and At, which are empty when the job was claimed: see [Queue.End].
 type Job struct {
 	Draft
 	ID       string        `cbor:"30,keyasint"` // "abc", or with the scope "acme/anna//abc"

@@ -47,8 +47,9 @@ type Options struct {
 
 // Queue has the jobs of a tenant. It may be used concurrently, also by several processes on one store.
 type Queue struct {
-	g *store.Group
-	o Options
+	g      *store.Group
+	o      Options
+	tenant store.Scope // of Drafts without a Scope
 
 	mu     sync.Mutex
 	index  index
@@ -57,12 +58,17 @@ type Queue struct {
 }
 
 // Open returns the Queue of a tenant. The Group is the one that its other parts share, or one of its own: over
-// the part of a tenant, see store.Sub, where an Agent or a Layer has the same store.
+// the part of a tenant, see store.Sub, where an Agent or a Layer has the same store; else the tenant is "_".
 func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q := &Queue{g: g, o: *cmp.Or(o, &Options{}), index: newIndex(), scopes: map[store.Scope]bool{}}
 	q.o.Now = call.Clock(q.o.Now)
 	q.o.Sanitizer = cmp.Or(q.o.Sanitizer, redact.New(nil))
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
+	if part, ok := g.Store().(interface{ Prefix() string }); ok {
+		if t := store.Scope(path.Base(part.Prefix())); t != "_" && t.TenantPrefix() == part.Prefix() {
+			q.tenant = t
+		}
+	}
 	read := func(ctx context.Context) error { // a job that has gone stays in the index until somebody claims it
 		for e, err := range codec.Scan(ctx, g.Store(), jobKind) {
 			if err != nil {
@@ -117,7 +123,8 @@ func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 }
 
 // Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is
-// returned as it stands, and added is false. A Draft that cannot be added is an error that wraps ErrInvalid.
+// returned as it stands, also its Cron and Input, and added is false: compare them, and Update it. A Draft that
+// cannot be added is an error that wraps ErrInvalid.
 func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error) {
 	if err := d.prepare(q.o.Sanitizer); err != nil {
 		return Job{}, false, err
@@ -136,6 +143,7 @@ func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (Job, bool, er
 	q.stamp = max(q.stamp+1, now.UnixNano()) // two jobs of a Queue never have one time
 	created := time.Unix(0, q.stamp).UTC()
 	q.mu.Unlock()
+	d.Scope = cmp.Or(d.Scope, q.tenant)
 	r := &record{Job: Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created}}
 	r.key, _ = keyOf(r.ID)
 	if d.Key != "" {
@@ -248,9 +256,9 @@ func (q *Queue) Heartbeat(ctx context.Context, j Job) error {
 }
 
 // End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary and Usage,
-// adds the follow-ups, as children of the job and in its scope unless they name one, and logs the cycle, with
-// the Model. What becomes of the job is said in the package. Where there is a failure the State does not
-// count, a Usage in a *[reason.Error] does, and follow-ups are not added.
+// adds up to 64 follow-ups (Add others before, with a Key), as children of the job and in its scope unless they
+// name one, and logs the cycle, with the Model. What becomes of the job is said in the package. Where there is
+// a failure the State does not count, a Usage in a *[reason.Error] does, and follow-ups are not added.
 //
 // End returns ErrLost if the job is no longer held, and an error that wraps ErrInvalid, with nothing changed,
 // if the state is none or a follow-up cannot be added. After any other error it may be called again: a second
@@ -260,7 +268,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		j.State = Completed
 	}
 	if n := len(followups); j.State.check() != nil || n > maxFollowups {
-		return fmt.Errorf("%w: state %q, %d follow-ups of at most %d", ErrInvalid, j.State, n, maxFollowups)
+		return fmt.Errorf("%w: state %q, %d follow-ups of at most %d: Add the others", ErrInvalid, j.State, n, maxFollowups)
 	}
 	if failure != nil {
 		followups, j.Summary = nil, failure.Error()
@@ -297,10 +305,8 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 }
 
 // outcome says what becomes of a job whose attempt has ended: with a failure, of a class, or as its holder says,
-// whose State it corrects. It reports whether the attempt is a cycle.
-//
-// First what an error says of itself, then whether attempts are left, then the State: a rate limit is waited
-// for however often, and no number of attempts helps one that is not allowed.
+// whose State it corrects. It reports whether the attempt is a cycle. First counts what an error says of
+// itself, then whether attempts are left, then the State: a rate limit is waited for however often.
 func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bool) {
 	now := r.Ended
 	switch {
@@ -330,8 +336,8 @@ func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bo
 // Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it
 // as it is then. To end an active job, or to set it aside, takes it from its holder. A state of Pending has
 // the job tried again, with all its attempts, and one that was Completed done again, with all its steps. ID,
-// Key, Scope, Parent, the times and the counts stay as they were. f may run again, if others change the job.
-// No such job is an error that wraps store.ErrNotFound.
+// Key, Scope, Parent, the times and the counts stay as they were; another Input is ErrInvalid where the job was
+// claimed before. f may run again, if others change the job. No such job wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for try := 1; ; try++ {
 		r, err := q.load(ctx, id)
@@ -366,12 +372,14 @@ func (q *Queue) revise(r *record, j *Job) error {
 	if err := errors.Join(j.prepare(q.o.Sanitizer), j.State.check()); err != nil {
 		return err
 	}
+	if string(j.Input) != string(r.Input) && !r.Started.IsZero() && r.State != Completed {
+		return fmt.Errorf("%w: it has begun with its Input; add another job for another one", ErrInvalid)
+	}
 	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
 	if j.Cron != r.Cron && j.Cron != "" && j.At.Equal(r.At) {
 		j.At = time.Time{}
 	}
-	before := runID(new(r.claimed()))
 	r.Draft, r.State, r.Summary = j.Draft, j.State, j.Summary
 	if r.State != was {
 		switch {
@@ -382,7 +390,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 				r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
 			}
 			if was == Completed {
-				r.Round++
+				r.Round, r.Usage = r.Round+1, nil
 			}
 		case r.State.ended():
 			r.Ended = now
@@ -390,9 +398,6 @@ func (q *Queue) revise(r *record, j *Job) error {
 		if was == Active {
 			r.Token++
 		}
-	}
-	if runID(new(r.claimed())) != before {
-		r.Usage = nil
 	}
 	if r.State == Pending && again {
 		return r.schedule(now)
@@ -404,10 +409,9 @@ func (q *Queue) revise(r *record, j *Job) error {
 // read returns, with the source "sensor:NAME". A Draft's Key keeps a signal that is seen twice from being two
 // jobs. It returns those that are new; nil without an error where it is not time yet.
 //
-// A host calls it once a minute for each sensor, each in a goroutine of its own, so that one that fails or
-// hangs does not hold the others up. When a sensor last looked is in the store: it keeps its cadence over
-// restarts, and of several processes one looks. After an error the jobs behind the last that was added are not
-// there, until read returns them at its next time: it leaves a signal where it is until its job is there.
+// A host calls it once a minute for each sensor, in a goroutine of its own, as one may hang. Its last look is
+// in the store: it keeps its cadence over restarts, and of several processes one looks. After an error the jobs
+// behind the last that was added are not there: read leaves a signal where it is until its job is there.
 func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {
