@@ -538,7 +538,7 @@ func (w *world) heard(scope memory.Scope, id string, e arc.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.known(scope, id)
-	if (e.Kind == "delivered" || e.Kind == "failed") && e.Name != "" {
+	if e.Kind == "passed" || e.Kind == "failed" {
 		r.kept[r.last] = true
 	}
 	if e.Kind == "decided" && strings.HasPrefix(e.Name, "way ") {

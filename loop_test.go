@@ -236,7 +236,7 @@ func TestTranscripts(t *testing.T) {
 				begun: write a letter
 				decided direct: write it
 				attempt ann: write it
-				delivered ann: here it is
+				passed ann: here it is
 				delivered`,
 		},
 		{
@@ -245,7 +245,7 @@ func TestTranscripts(t *testing.T) {
 			}, arc.Delivered, "", "done", `
 				begun: write a letter
 				attempt ann: write a letter
-				delivered ann: done
+				passed ann: done
 				delivered`,
 		},
 		{
@@ -257,7 +257,7 @@ func TestTranscripts(t *testing.T) {
 				attempt ann: write a letter
 				failed ann: too short
 				attempt ann: write a letter
-				delivered ann: a longer one
+				passed ann: a longer one
 				delivered`,
 		},
 		{
@@ -1593,7 +1593,7 @@ func TestEvents(t *testing.T) {
 		require.NoError(t, err)
 		kinds = append(kinds, e.Kind)
 	}
-	require.Equal(t, []string{"begun", "attempt", "delivered", "delivered"}, kinds)
+	require.Equal(t, []string{"begun", "attempt", "passed", "delivered"}, kinds)
 	require.Len(t, *story, 4)
 	for e, err := range a.Events(t.Context(), arc.Objective{Text: "write"}) {
 		require.NoError(t, err)

@@ -634,7 +634,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 		t.event("fired", worker, fmt.Sprintf("calls of a plan that were made unasked: %d", made.Fired))
 	}
 	if made.Outcome == rank.Delivered {
-		t.event("delivered", worker, cmp.Or(made.Text, string(made.Output)))
+		t.event("passed", worker, cmp.Or(made.Text, string(made.Output)))
 		if len(made.Deltas) > 0 {
 			if raw, err := json.Marshal(made.Deltas); err == nil && len(raw) <= maxInputs {
 				t.events[len(t.events)-1].Data = raw

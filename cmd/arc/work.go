@@ -408,10 +408,8 @@ func (p *progress) tell(e arc.Event) {
 		p.busy(e.Name + " works")
 	case "output":
 		p.Say(p.Paint(faint, "  │ ") + strings.TrimRight(e.Text, "\r\n"))
-	case "delivered":
-		if e.Name != "" {
-			p.Say(p.Paint(green, "✓ ") + p.Paint(bold, e.Name))
-		}
+	case "passed":
+		p.Say(p.Paint(green, "✓ ") + p.Paint(bold, e.Name))
 	}
 }
 

@@ -221,7 +221,7 @@ func session(ctx context.Context, agent *arc.Agent, number string, verbose bool)
 			if err != nil {
 				return sum, err
 			}
-			if e.Kind == "delivered" && e.Name != "" {
+			if e.Kind == "passed" {
 				by = e.Name
 			}
 			if verbose {

@@ -22,7 +22,7 @@ func TestModelThatRefuses(t *testing.T) {
 	defer s.Close()
 	t.Setenv("OPENAI_BASE_URL", s.URL)
 	out := output(t)
-	require.NotContains(t, out, "delivered model")
+	require.NotContains(t, out, "passed model")
 	require.NotContains(t, out, "blocked")
 }
 

@@ -165,11 +165,11 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 	return nil
 }
 
-// OnEvent is for arc.Options: it applies the deltas of delivered tasks, also of runs that are no dispatches.
+// OnEvent is for arc.Options: it applies the deltas of tasks that passed, also of runs that are no dispatches.
 // It takes those of the World's own scope alone. What runs in other processes report, the next reading has.
 func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	var deltas []reason.Delta
-	if scope == w.scope && e.Kind == "delivered" && json.Unmarshal(e.Data, &deltas) == nil {
+	if scope == w.scope && e.Kind == "passed" && json.Unmarshal(e.Data, &deltas) == nil {
 		_ = w.apply(deltas, e.At) // what does not fit the world is read again
 	}
 }
