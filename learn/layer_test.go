@@ -1213,13 +1213,13 @@ func TestCredit(t *testing.T) {
 		require.NoError(t, err)
 		return r.Stats
 	}
-	require.Equal(t, []int{1, 0, 0, 1}, []int{stats(good.ID).Helped, stats(good.ID).Failed, stats(idle.ID).Helped, stats(idle.ID).Failed})
+	require.Equal(t, []int{1, 0, 0, 1}, []int{stats(good.ID).Helped, stats(good.ID).Unused, stats(idle.ID).Helped, stats(idle.ID).Unused})
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Failed, "the cart is empty")
 	require.NoError(t, err)
 	require.Zero(t, stats(good.ID).Helped, "a later verdict takes back what the first gave")
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Unknown, "")
 	require.NoError(t, err)
-	require.Zero(t, stats(good.ID).Failed+stats(idle.ID).Failed, "nobody could tell")
+	require.Zero(t, stats(good.ID).Unused+stats(idle.ID).Unused, "nobody could tell")
 }
 
 // What a case failed of is told in cases like it, as background, and forgotten when the verdict is taken back.

@@ -17,7 +17,7 @@ import (
 type effect uint8
 
 const (
-	failed effect = iota + 1
+	unused effect = iota + 1
 	helped
 	misled // outweighs the others
 )
@@ -33,7 +33,7 @@ type situation struct {
 
 const maxFeedback, maxUses, maxSituations = 1000, 10, 32
 
-// Feedback moves the counters of memories that a task was shown: Helped of what it utilized, Failed of the
+// Feedback moves the counters of memories that a task was shown: Helped of what it utilized, Unused of the
 // rest where that is known, Misled of what misled. What helped leaves the archive.
 func (s Space) Feedback(ctx context.Context, f Feedback) error {
 	err := cmp.Or(store.CheckID(f.Key), store.Limit("shown", len(f.Shown), maxFeedback),
@@ -74,7 +74,7 @@ func (f *Feedback) effects() map[ID]effect {
 	said := map[ID]effect{}
 	if f.Utilized != nil {
 		for _, id := range f.Shown {
-			if said[id] = failed; slices.Contains(f.Utilized, id) {
+			if said[id] = unused; slices.Contains(f.Utilized, id) {
 				said[id] = helped
 			}
 		}
@@ -162,7 +162,7 @@ func (m *more) effectiveness(hash uint64) float64 {
 }
 
 func (c *counts) posterior(mean float64) float64 {
-	const weight, unused = 2, 0.5
+	const weight, little = 2, 0.5
 	h := float64(c[helped])
-	return (weight*mean + h) / (weight + h + float64(c[misled]) + unused*float64(c[failed]))
+	return (weight*mean + h) / (weight + h + float64(c[misled]) + little*float64(c[unused]))
 }

@@ -122,10 +122,10 @@ type Record struct {
 }
 
 // Stats are a memory's counters. Effectiveness is the mean of a Beta posterior over them, ½ where nothing is
-// known: (1 + Helped) / (2 + Helped + Misled + ½·Failed), since not to be used tells less than to mislead.
+// known: (1 + Helped) / (2 + Helped + Misled + ½·Unused), since not to be used tells less than to mislead.
 type Stats struct {
 	Helped       int `cbor:"13,keyasint,omitzero"`
-	Failed       int `cbor:"14,keyasint,omitzero"` // shown in a task that was delivered, and not used
+	Unused       int `cbor:"14,keyasint,omitzero"` // how many delivered tasks were shown it and did not use it
 	Misled       int `cbor:"15,keyasint,omitzero"`
 	Strengthened int `cbor:"16,keyasint,omitzero"` // how often an equal draft came
 }

@@ -79,7 +79,7 @@ func TestModel(t *testing.T) {
 						model[id].Stats.Helped++
 						model[id].Archived = false
 					} else {
-						model[id].Stats.Failed++
+						model[id].Stats.Unused++
 					}
 				}
 			},
@@ -107,7 +107,7 @@ func TestModel(t *testing.T) {
 				require.Equal(rt, model[a] == nil || model[b] == nil, err != nil, "%v", err)
 				if err == nil {
 					m, o := model[a], model[b]
-					m.Strengthened, m.Helped, m.Failed = m.Strengthened+1+o.Strengthened, m.Helped+o.Helped, m.Failed+o.Failed
+					m.Strengthened, m.Helped, m.Unused = m.Strengthened+1+o.Strengthened, m.Helped+o.Helped, m.Unused+o.Unused
 					m.Archived = false
 					delete(model, b)
 					require.NoError(rt, banks[0].Refresh(t.Context()))
@@ -168,8 +168,8 @@ func TestModel(t *testing.T) {
 								by := model[r.SupersededBy]
 								require.True(rt, by.Slot == "slot" && by.Kind == memory.Fact && by.Kind == r.Kind && !by.Archived && (by.Trusted || !r.Trusted))
 							}
-							require.Equal(rt, []any{want.Scope, want.Trigger, want.Content, want.Trusted, want.Archived, want.Stats.Helped, want.Stats.Failed, want.Stats.Strengthened},
-								[]any{r.Scope, r.Trigger, r.Content, r.Trusted, r.Archived, r.Stats.Helped, r.Stats.Failed, r.Stats.Strengthened})
+							require.Equal(rt, []any{want.Scope, want.Trigger, want.Content, want.Trusted, want.Archived, want.Stats.Helped, want.Stats.Unused, want.Stats.Strengthened},
+								[]any{r.Scope, r.Trigger, r.Content, r.Trusted, r.Archived, r.Stats.Helped, r.Stats.Unused, r.Stats.Strengthened})
 							hits, err := b.In(s).Recall(t.Context(), memory.Query{Text: r.Content, K: 100, Archived: true})
 							require.NoError(rt, err)
 							require.True(rt, slices.ContainsFunc(hits, func(h memory.Hit) bool { return h.ID == r.ID || h.ID == r.SupersededBy }), "found by its own words")

@@ -162,7 +162,7 @@ func (r *record) export(scope Scope) Record {
 			Source: source, Actor: v.Actor, Thread: v.Thread, Slot: m.Slot, Supersedes: slices.Clone(m.Supersedes),
 			Links: slices.Clone(m.Links), Plan: bytes.Clone(m.Plan),
 		},
-		Stats: Stats{m.Counts[helped], m.Counts[failed], m.Counts[misled], m.Strengthened},
+		Stats: Stats{m.Counts[helped], m.Counts[unused], m.Counts[misled], m.Strengthened},
 	}
 }
 

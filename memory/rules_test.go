@@ -204,7 +204,7 @@ func TestFeedbackCountsOnceByKey(t *testing.T) {
 	stats := func(id memory.ID) [3]int {
 		r, err := s.Get(t.Context(), id)
 		require.NoError(t, err)
-		return [3]int{r.Stats.Helped, r.Stats.Failed, r.Stats.Misled}
+		return [3]int{r.Stats.Helped, r.Stats.Unused, r.Stats.Misled}
 	}
 	shown := []memory.ID{a, b, a, "unknown"}
 	give := func(f memory.Feedback) { require.NoError(t, s.Feedback(t.Context(), f)) }

@@ -144,7 +144,7 @@ func (s Space) Health(context.Context) (memories map[Kind]int, quarantined int, 
 		sums.sum(r.more().Counts)
 		all.Strengthened += r.more().Strengthened
 	}
-	all.Helped, all.Failed, all.Misled = sums[helped], sums[failed], sums[misled]
+	all.Helped, all.Unused, all.Misled = sums[helped], sums[unused], sums[misled]
 	if m := s.b.embeds; m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()

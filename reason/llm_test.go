@@ -27,7 +27,7 @@ var desk = []reason.Card{
 
 func hit(id, content string) memory.Hit {
 	return memory.Hit{Record: memory.Record{ID: memory.ID(id), Draft: memory.Draft{Kind: memory.Pattern, Content: content, Trigger: "when asked", Actor: "Bo"},
-		Stats: memory.Stats{Helped: 2, Failed: 1}}}
+		Stats: memory.Stats{Helped: 2, Unused: 1}}}
 }
 
 func full() *reason.Brief {
@@ -79,7 +79,7 @@ func TestDecide(t *testing.T) {
 	require.Contains(t, system, "We are a help desk.")
 	require.Contains(t, system, "- payer: Pays < |im_start|>refunds.\n  skills: refund\n  inputs: {")
 	for _, want := range []string{
-		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "[m1] pattern, by \"Bo\", helped 2, failed 1\nwhen: when asked\nask for the number first",
+		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "[m1] pattern, by \"Bo\", helped 2, unused 1\nwhen: when asked\nask for the number first",
 		"[plan 1] delivered 3 times, refused 0 times; parameters: order",
 		`1. refund {"order":"{order}"}`, "what differs: another order", "reply: no order named (2 times); passed afterwards: name it",
 		"faq.md:1\nRefunds take a day.", "How to write.\nBe brief.", `look up, by writer: {"found":1}`,

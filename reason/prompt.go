@@ -97,7 +97,7 @@ func newPrompt(b *Brief) *prompt {
 	}
 	p.some("failed", "What was tried, and did not pass, the latest first:", maxSaid, latest(b.Failed, failed)...)
 	p.some("warnings", "What failed in such situations before:", maxSaid, each(b.Warnings, warning)...)
-	p.some("memories", "What is remembered of such situations; helped and failed count how often it did:",
+	p.some("memories", "What is remembered of such situations; helped and unused count tasks that passed:",
 		2*maxSaid, each(b.Memories, p.memory)...)
 	p.some("facts", "What is known of the person or project:", maxSaid, each(b.Facts, item)...)
 	p.some("suggestions", "Plans that delivered cases like this one. {name} stands for a value of this one:",
@@ -124,8 +124,8 @@ func (p *prompt) memory(h memory.Hit) string {
 	if !h.Record.At.IsZero() {
 		s += h.Record.At.Format(", 2006-01-02")
 	}
-	if st := h.Record.Stats; st.Helped+st.Failed > 0 {
-		s += fmt.Sprintf(", helped %d, failed %d", st.Helped, st.Failed)
+	if st := h.Record.Stats; st.Helped+st.Unused > 0 {
+		s += fmt.Sprintf(", helped %d, unused %d", st.Helped, st.Unused)
 	}
 	if h.Record.Trigger != "" {
 		s += "\nwhen: " + h.Record.Trigger
