@@ -628,10 +628,10 @@ func (t *turn) verify(context.Context) (phase, error) {
 	a, made, worker := t.aim(), t.made, t.Current.Worker
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
-	if a.Replays && made.Fired > 0 { // else the plan was left before any of its calls
+	if a.Replays && made.FiredCalls > 0 { // else the plan was left before any of its calls
 		a.Carried = true
 		t.Fired++
-		t.event("fired", worker, fmt.Sprintf("calls of a plan that were made unasked: %d", made.Fired))
+		t.event("fired", worker, fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls))
 	}
 	if made.Outcome == rank.Delivered {
 		t.event("passed", worker, cmp.Or(made.Text, string(made.Output)))

@@ -101,7 +101,7 @@ type Result struct {
 	Usage      *reason.Usage   `json:",omitzero"`  // of the attempt, and before a crash; an Attempt has Judges'
 	Deltas     []reason.Delta  `json:",omitzero"`  // changes of the world that were made
 	Plan       *reason.Plan    `json:",omitzero"`  // the calls that were made, of an executor that makes calls
-	Fired      int             `json:",omitzero"`  // how many calls of the plan that Fires it made unasked
+	FiredCalls int             `json:",omitzero"`  // how many calls of the plan that Fires it made unasked
 }
 
 // Attempt is one execution with its verdict, whatever came of it.

@@ -121,7 +121,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 	if err != nil {
 		return err
 	}
-	r.Fired = len(a.made)
+	r.FiredCalls = len(a.made)
 	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
 	for n, mended := 1, 0; ; n++ {
 		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitised())

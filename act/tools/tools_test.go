@@ -274,7 +274,7 @@ func TestReplay(t *testing.T) {
 				call.Inputs, call.Fires = json.RawMessage(`{"order":"`+c.order+`"}`), c.plan
 			})
 			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
-			require.Equal(t, len(c.log), a.Result.Fired)
+			require.Equal(t, len(c.log), a.FiredCalls)
 			left := ""
 			for events, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
 				require.NoError(t, err)
