@@ -563,8 +563,10 @@ func TestRulings(t *testing.T) {
 		{"one of two", act.Compound, []act.Ruling{yes("anna")}, "", false, ""},
 		{"the same twice", act.Compound, []act.Ruling{yes("anna"), yes("anna")}, "", false, ""},
 		{"the same in other letters", act.Compound, []act.Ruling{yes("anna"), yes(" Anna"), yes("ANNA"), yes("an\u200bna\n")}, "", false, ""},
-		{"a blank name", act.Compound, []act.Ruling{yes(" "), yes("anna")}, "a yes names who", false, ""},
-		{"nameless twice", act.Compound, []act.Ruling{yes(""), yes("anna")}, "a yes names who", false, ""},
+		{"a blank name", act.Compound, []act.Ruling{yes(" \u200b"), yes("anna")}, "who it is By", false, ""},
+		{"a yes of nobody", act.Gated, []act.Ruling{yes("")}, "who it is By", false, ""},
+		{"a no of nobody", act.Gated, []act.Ruling{{Note: "not today"}}, "who it is By", false, ""},
+		{"a veto of nobody", act.Veto, []act.Ruling{{Note: "not today"}}, "who it is By", true, rank.Delivered},
 		{"two", act.Compound, []act.Ruling{yes("anna"), yes("ben")}, "", false, rank.Delivered},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -573,7 +575,7 @@ func TestRulings(t *testing.T) {
 			ctx, j := journalAt(t, store.NewMem(), func() time.Time { return now })
 			a := r.Run(ctx, call(r, 1, `{}`))
 			require.Len(t, asks(a), 1)
-			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", Allow: true}), "not asked")
+			require.ErrorContains(t, act.Rule(ctx, j, act.Ruling{Approval: "a typing error", By: "anna", Allow: true}), "not asked")
 			for _, ruling := range c.rulings {
 				ruling.Approval = asks(a)[0].ID
 				if err := act.Rule(ctx, j, ruling); c.refused == "" || ruling.By == "anna" {
@@ -697,18 +699,22 @@ func TestApprover(t *testing.T) {
 	require.Len(t, asks(run(1)), 1, "the zero ruling is neither yes nor no")
 	answer, fails = act.Ruling{Allow: true}, errors.New("the chat is down")
 	require.Len(t, asks(run(1)), 1)
+	for _, nobody := range []act.Ruling{{Allow: true}, {Allow: true, By: "\u200b "}, {Note: "not today"}} {
+		answer, fails = nobody, nil
+		require.Contains(t, asks(run(1))[0].Why, "the approver failed: its ruling does not say who it is By")
+	}
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
 	require.Len(t, asks(run(1)), 1, "a yes to another question is none to this one")
 	late := runner(t, func(context.Context, act.Approval) (act.Ruling, error) {
 		now = now.Add(24 * time.Hour)
-		return act.Ruling{Allow: true}, nil
+		return act.Ruling{By: "anna", Allow: true}, nil
 	}, act.Worker{Name: "w", Executor: w, Mode: act.Gated})
 	ctx, _ := journalAt(t, store.NewMem(), func() time.Time { return now })
 	require.Equal(t, rank.Denied, late.Run(ctx, call(late, 1, `{}`)).Outcome, "a yes after the deadline")
-	answer = act.Ruling{Allow: true}
+	answer = act.Ruling{By: "anna", Allow: true}
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("declined") }
 	require.Equal(t, rank.Failed, run(1).Outcome)
-	require.Equal(t, 4, asked)
+	require.Equal(t, 7, asked)
 }
 
 // A person who is slower than the attempt's deadline spends no attempt.

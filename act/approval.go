@@ -33,20 +33,21 @@ type Approval struct {
 	Begun    bool        // it may have been made already: a yes without a Ruling's Result makes it again
 }
 
-// Ruling is a person's answer to an Approval. The zero value with an id is none: a no has By or Note.
+// Ruling is a person's answer to an Approval. One without By is none, neither a yes nor a no.
 type Ruling struct {
 	Approval, By, Note string // the Approval's ID; who has ruled, and why, in words
-	Allow              bool   // false: a no, if there is a By or a Note
+	Allow              bool   // false: a no
 
 	// Result, with Allow, says that the call has been made, by arc before a crash or by hand, and what it
 	// returned: JSON that is not null, of a worker its Output. The run goes on with it, and makes no call.
 	Result json.RawMessage `json:",omitempty"`
 }
 
-// Approver asks a person, or a policy that stands for one. An error, or an answer that is neither a clear yes
-// nor a clear no, or names another Approval, leaves this one open: the attempt is pending, and asks again
-// when it goes on. An error is an Event and in the Why of the Approval, on which others may rule. ctx ends
-// with the time for an answer, or the attempt's. In Compound a second person is asked by a second call.
+// Approver asks a person, or a policy that stands for one. An error, or an answer without By or to another
+// Approval, leaves this one open: the attempt is pending, and asks again when it goes on. An error, or a yes
+// or a Note without By, is an Event and in the Why of the Approval, on which others may rule; the zero Ruling
+// abstains. ctx ends with the time for an answer, or the attempt's. In Compound a second person is asked by a
+// second call.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
@@ -68,13 +69,13 @@ func (e *PendingError) Error() string {
 // ErrDenied is in the chain of the error of a call that was refused, or that nobody has allowed in time.
 var ErrDenied = errors.New("act: denied")
 
-// Rule commits a person's ruling in the journal of the run that asked. It is an error if it is neither a
-// clear yes nor a clear no, if the run has not asked for that Approval, or if its deadline has passed:
-// silence has ruled then. The first ruling counts, a second one is [store.ErrConflict]. In Compound each has a
-// name, of which case, width and blanks do not matter, and a person's last one counts.
+// Rule commits a person's ruling in the journal of the run that asked. It is an error if it has no By, if the
+// run has not asked for that Approval, or if its deadline has passed: silence has ruled then. The first ruling
+// counts, a second one is [store.ErrConflict]. In Compound a person's last one counts: case, width and blanks
+// of By do not matter.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
-	if r.Approval == "" || !r.Allow && r.By+r.Note == "" {
-		return errors.New("act: a ruling names its approval, and is a yes, or a no with By or Note")
+	if r.By = fence.Line(r.By); r.Approval == "" || r.By == "" {
+		return errors.New("act: a ruling names its approval, and who it is By")
 	}
 	a := Approval{ToolCall: reason.ToolCall{ID: r.Approval}}
 	asked, err := j.asked(ctx, &a)
@@ -86,9 +87,6 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
 	case !now.Before(a.Deadline):
 		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
-	}
-	if r.By = fence.Line(r.By); a.Mode == Compound && r.Allow && r.By == "" {
-		return fmt.Errorf("act: approval %q wants two people: a yes names who it is By", r.Approval)
 	}
 	raw, err := schema.Marshal(r)
 	if err != nil {
@@ -135,7 +133,7 @@ func (s *scene) ask(ctx context.Context, a Approval) (json.RawMessage, error) {
 		}
 		a.Why = why
 		for _, by := range slices.Sorted(maps.Values(people)) {
-			a.Why = append(a.Why, cmp.Or(by, "a person")+" has agreed")
+			a.Why = append(a.Why, by+" has agreed")
 		}
 		silent := !s.journal.now().Before(a.Deadline)
 		switch {
@@ -157,6 +155,9 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) {
 		a.Inputs = slices.Clone(a.Inputs) // the approver's own
 		return s.host.approver(ctx, a)
 	})
+	if err == nil && fence.Line(r.By) == "" && (r.Allow || r.Note != "") {
+		err = errors.New("its ruling does not say who it is By")
+	}
 	if err != nil && ctx.Err() == nil {
 		*why = append(*why, fence.Clip("the approver failed: "+s.clean.Prose(err.Error()), maxShown))
 		s.note(Event{Kind: "approver failed", Name: a.Name, Text: err.Error()})
@@ -186,7 +187,7 @@ func (s *scene) agreed(ctx context.Context, id string) (people map[string]string
 			err = json.Unmarshal(step.Value, &r)
 		}
 		if err == nil && !r.Allow {
-			err = fmt.Errorf("%w by %s: %s", ErrDenied, cmp.Or(r.By, "a person"), cmp.Or(r.Note, "no"))
+			err = fmt.Errorf("%w by %s: %s", ErrDenied, r.By, cmp.Or(r.Note, "no"))
 		}
 		if err != nil {
 			return nil, nil, err
