@@ -236,7 +236,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 
 // facts are those of the scope's identity that are worth telling.
 func (t *turn) facts(ctx context.Context) (told []string) {
-	who, err := t.agent.identity(t.tenant, t.Scope)
+	who, err := identity.New(t.tenant.group, t.Scope, t.tenant.memory)
 	if err == nil {
 		var facts []identity.Fact
 		facts, _, err = who.Project(ctx, t.aim().Text, 0, 0)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -119,7 +120,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 			return deleted, err
 		}
 	}
-	who, err := a.identity(t, v.scope)
+	who, err := identity.New(t.group, v.scope, t.memory)
 	if err == nil {
 		_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
 	}

@@ -50,6 +50,7 @@ type tenant struct {
 	name, prefix string
 	whole        *store.Group // over the whole store
 	group        *store.Group // the tenant's part of it
+	memory       *memory.Options
 	bank         *memory.Bank
 	book         *rank.Book
 	sessions     *meta.Sessions
@@ -217,6 +218,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, er
 		m.Now = a.opts.Now
 	}
 	m.Sanitizer = cmp.Or(m.Sanitizer, a.opts.Sanitizer)
+	t.memory = &m
 	var err error
 	if t.bank, err = memory.OpenGroup(ctx, t.group, &m); err != nil {
 		return fail(err)

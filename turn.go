@@ -51,7 +51,7 @@ func (t *turn) observe(ctx context.Context) {
 	if t.objective.Situation == "" || t.objective.Fresh {
 		return
 	}
-	who, err := t.agent.identity(t.tenant, t.Scope)
+	who, err := identity.New(t.tenant.group, t.Scope, t.tenant.memory)
 	var p identity.Profile
 	if err == nil {
 		p, err = who.Profile(ctx)

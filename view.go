@@ -250,13 +250,7 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.agent.identity(t, v.scope)
-}
-
-// identity opens the Identity of a scope; it keeps nothing in memory.
-func (a *Agent) identity(t *tenant, scope memory.Scope) (*identity.Identity, error) {
-	languages := cmp.Or(a.opts.Memory, &memory.Options{}).Languages
-	return identity.New(t.group, scope, a.opts.Now, a.opts.Sanitizer, languages...)
+	return identity.New(t.group, v.scope, t.memory)
 }
 
 // Known returns the plans and warnings of the scope, see learn.Layer.Known.

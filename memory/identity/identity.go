@@ -5,7 +5,7 @@
 // chooses the facts for a task; Observe takes events, of which Infer suggests further facts; Export and
 // Import move the whole as JSON. These are the functions of the eight tools of the Arete v2 design.
 //
-//	me, err := identity.New(group, "acme/user-42", nil, nil)
+//	me, err := identity.New(group, "acme/user-42", nil)
 //	f, err := me.Add(ctx, identity.Fact{Content: "prefers table-driven tests"})
 //	f, err = me.Validate(ctx, f.ID, "said so again")
 //	facts, _, err := me.Project(ctx, "write tests for the parser", 0, 0)
@@ -38,6 +38,7 @@ import (
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/text"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
@@ -55,15 +56,15 @@ type Identity struct {
 }
 
 // New returns the Identity of a scope. The group is over the part of its tenant, see store.Sub, where an Agent
-// or a Layer has the same store. A nil now is time.Now, a nil clean the default sanitizer, and the languages are
-// those of the facts, as of memory.Options.
-func New(group *store.Group, scope store.Scope, now func() time.Time, clean *redact.Sanitizer,
-	languages ...string) (*Identity, error) {
-	words, err := text.New(languages...)
+// or a Layer has the same store. Of the options it takes Now, Languages and Sanitizer, of which nil is here the
+// default one.
+func New(group *store.Group, scope store.Scope, o *memory.Options) (*Identity, error) {
+	opts := *cmp.Or(o, &memory.Options{})
+	words, err := text.New(opts.Languages...)
 	if err := errors.Join(scope.Check(), err); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	return &Identity{group, scope, call.Clock(now), clean, words}, nil
+	return &Identity{group, scope, call.Clock(opts.Now), opts.Sanitizer, words}, nil
 }
 
 // Kinds of keys.

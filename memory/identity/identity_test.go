@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/store"
 )
@@ -29,7 +30,7 @@ type clock struct{ at time.Time }
 
 func open(t require.TestingT, st store.Store) (*identity.Identity, *clock) {
 	c := &clock{start}
-	x, err := identity.New(store.NewGroup(st), "acme/anna", func() time.Time { return c.at }, nil)
+	x, err := identity.New(store.NewGroup(st), "acme/anna", &memory.Options{Now: func() time.Time { return c.at }})
 	require.NoError(t, err)
 	return x, c
 }
@@ -515,7 +516,7 @@ func TestTwoAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, events, 100)
 	for _, scope := range []store.Scope{"acme/ann", "acme/anna/x", "acme", "acme/anna2"} {
-		x, err := identity.New(store.NewGroup(st), scope, nil, nil)
+		x, err := identity.New(store.NewGroup(st), scope, nil)
 		require.NoError(t, err)
 		facts, err := x.List(t.Context())
 		require.NoError(t, err)
