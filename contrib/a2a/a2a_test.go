@@ -65,7 +65,7 @@ func open(t *testing.T, h arc.Host) *arc.Agent {
 // serve returns the URL of an agent that serves as card says.
 func serve(t *testing.T, a *arc.Agent) string {
 	s := httptest.NewUnstartedServer(nil)
-	s.Config.Handler = a2a.Serve(a, card("http://"+s.Listener.Addr().String()), nil)
+	s.Config.Handler = a2a.Handler(a, card("http://"+s.Listener.Addr().String()), nil)
 	s.Start()
 	t.Cleanup(s.Close)
 	return s.URL
@@ -138,7 +138,7 @@ func TestAgentOfAnAgent(t *testing.T) {
 		h.ServeHTTP(w, r)
 	}))
 	defer s.Close()
-	h = a2a.Serve(far, card(s.URL), nil)
+	h = a2a.Handler(far, card(s.URL), nil)
 	near := open(t, arc.Host{Workers: []act.Worker{dial(t, s.URL)}})
 	r, err := near.Run(t.Context(),
 		arc.Objective{ID: "1", Text: "greet", Inputs: json.RawMessage(`{"name":"Ann"}`)})
@@ -331,7 +331,7 @@ func TestRestarts(t *testing.T) {
 	defer s.Close()
 	farStore, nearStore := store.NewMem(), store.NewMem()
 	far := begin(farStore, host)
-	h = a2a.Serve(far, card(s.URL), nil)
+	h = a2a.Handler(far, card(s.URL), nil)
 	nearHost := arc.Host{Workers: []act.Worker{dial(t, s.URL)}}
 	near := begin(nearStore, nearHost)
 	left := make(chan error, 1)
@@ -346,7 +346,7 @@ func TestRestarts(t *testing.T) {
 	down.Lock()
 	require.NoError(t, far.Close())
 	far = begin(farStore, host)
-	h = a2a.Serve(far, card(s.URL), nil)
+	h = a2a.Handler(far, card(s.URL), nil)
 	down.Unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -496,7 +496,7 @@ func TestTasks(t *testing.T) {
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), userKey{}, r.Header.Get("User"))))
 	}))
 	defer s.Close()
-	h = a2a.Serve(a, card(s.URL), func(ctx context.Context) (memory.Scope, error) {
+	h = a2a.Handler(a, card(s.URL), func(ctx context.Context) (memory.Scope, error) {
 		name := ctx.Value(userKey{}).(string)
 		if name == "eve" {
 			return "", errors.New("who is eve?")

@@ -4,7 +4,7 @@
 //	…
 //	host := arc.Host{Workers: []act.Worker{remote.Worker()}}
 //
-//	http.ListenAndServe(":9001", a2a.Serve(agent, card, nil))
+//	http.ListenAndServe(":9001", a2a.Handler(agent, card, nil))
 package a2a
 
 import (

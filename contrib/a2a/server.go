@@ -28,7 +28,7 @@ import (
 // before this handler, and tells them apart here; an error refuses the call.
 type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 
-// Serve returns a handler with the card at its well-known path and JSON-RPC at every other one. A task of A2A
+// Handler serves the card at its well-known path and JSON-RPC at every other one. A task of A2A
 // is a run, a context its session. A run that asks is a task that requires input; one that waits for an
 // approval or an outage is at work. What the card leaves out is filled in, but for its URL; it says that
 // answers are streamed. A nil scope is that of the Agent's Options for everybody.
@@ -39,7 +39,7 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 //
 // Pages of other origins are refused. Who may call is for the host's middleware to say, also on a loopback
 // address, which any page may give a name of its own.
-func Serve(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
+func Handler(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
 	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)
 	if card.DefaultInputModes == nil {
