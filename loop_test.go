@@ -1198,7 +1198,7 @@ func TestNotLearnedIsTold(t *testing.T) {
 	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, send), Gates: []act.Gate{act.NoGate}}
 	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 	run(t, a, arc.Objective{Text: "Send it."})
-	require.Contains(t, *story, "not learned: send: to is of a memory, page, message, answer or complaint alone")
+	require.Contains(t, *story, "not_learned: send: to is of a memory, page, message, answer or complaint alone")
 	run(t, a, arc.Objective{Text: "Send it to warehouse-9."})
 	run(t, a, arc.Objective{Text: "Send it to warehouse-9."})
 	require.Contains(t, *story, "learned: the plan fires from now on where the case is the same")
@@ -1359,7 +1359,7 @@ func TestApproverFails(t *testing.T) {
 	r := run(t, a, arc.Objective{ID: "7", Text: "write"})
 	require.Equal(t, arc.Waiting, r.Status)
 	require.Contains(t, r.Text, "the approver failed: panic: the chat is down")
-	require.Contains(t, *story, "approver failed ann: panic: the chat is down")
+	require.Contains(t, *story, "approver_failed ann: panic: the chat is down")
 	h, err := a.In("").Health(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, h.Text(), "the chat is down")

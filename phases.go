@@ -707,7 +707,7 @@ func (t *turn) advance() (phase, error) {
 	if err := t.stageOutcome(learn.Delivered); err != nil {
 		return "", err
 	}
-	t.event("subgoal reached", "", a.Text)
+	t.event("subgoal_reached", "", a.Text)
 	t.Aims = t.Aims[:len(t.Aims)-1]
 	t.advice = nil
 	return reasonPhase, nil
@@ -782,7 +782,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		}
 		switch {
 		case v == learn.Delivered && learned.Note != "":
-			t.event("not learned", "", learned.Note)
+			t.event("not_learned", "", learned.Note)
 		case learned.Ready && advice.Fires == nil && !a.Given: // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
@@ -936,7 +936,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	for i, err := range errs {
 		if err != nil { // first, since nothing found is something else
 			why := t.clean.Prose(err.Error())
-			t.event("source failed", "", why)
+			t.event("source_failed", "", why)
 			a.Blind = true
 			b.Passages = slices.Insert(b.Passages, 0, "A search failed, so what it would have found is missing: "+why)
 		}

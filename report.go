@@ -57,8 +57,8 @@ type Cause string
 const (
 	Exhausted   Cause = "exhausted"   // no attempt passed, and there is no other worker or plan left
 	Refused     Cause = "refused"     // by a person, a permission or an account; or a gate cannot run
-	NoWorker    Cause = "no worker"   // nobody can take the task
-	NoDecision  Cause = "no decision" // the reasoner failed, or what it decided cannot be used
+	NoWorker    Cause = "no_worker"   // nobody can take the task
+	NoDecision  Cause = "no_decision" // the reasoner failed, or what it decided cannot be used
 	Outage      Cause = "outage"      // a model or a worker was away for longer than Options.Patience
 	Spent       Cause = "spent"       // the budget is used up
 	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted

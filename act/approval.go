@@ -160,7 +160,7 @@ func (s *scene) consult(ctx context.Context, a Approval, why *[]string) {
 	}
 	if err != nil && ctx.Err() == nil {
 		*why = append(*why, fence.Clip("the approver failed: "+s.clean.Prose(err.Error()), maxShown))
-		s.note(Event{Kind: "approver failed", Name: a.Name, Text: err.Error()})
+		s.note(Event{Kind: "approver_failed", Name: a.Name, Text: err.Error()})
 	}
 	if err == nil && (r.Approval == "" || r.Approval == a.ID) {
 		r.Approval, r.By = a.ID, fence.Clip(s.clean.Prose(r.By), maxShown)
@@ -174,7 +174,7 @@ func (s *scene) file(ctx context.Context, a *Approval) error {
 	a.Deadline = now.Add(cmp.Or(s.host.open, 24*time.Hour))
 	raw, _ := schema.Marshal(a) // its inputs are JSON
 	return s.journal.put(ctx, record{Name: "ask/" + a.ID, State: stepDone, Value: raw},
-		Event{At: now, Kind: "approval asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
+		Event{At: now, Kind: "approval_asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
 }
 
 // agreed returns who has allowed the call, each person once, and what it returned if one of them says that it

@@ -18,8 +18,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Event is something that happened in a run. Kinds of this package are "notify", "approval asked", "ruled",
-// "approver failed", "output" (a program's line) and "tool" (not called again); act/tools has "text",
+// Event is something that happened in a run. Kinds of this package are "notify", "approval_asked", "ruled",
+// "approver_failed", "output" (a program's line) and "tool" (not called again); act/tools has "text",
 // "answer" (Data: its usage), "calling", "tool" and "left" (why the plan that fires was, at which of its
 // tools). Text and Data are cut at 128 KiB, Data to a JSON string.
 type Event struct {

@@ -52,7 +52,7 @@ const (
 	Failed    Outcome = "failed"    // a gate or the worker refused it
 	Malformed Outcome = "malformed" // the answer was unusable
 	Away      Outcome = "away"      // rate limit, server error, no connection
-	TimedOut  Outcome = "timed out"
+	TimedOut  Outcome = "timed_out"
 	Canceled  Outcome = "canceled"
 	Denied    Outcome = "denied"  // permission, or a person said no
 	Unknown   Outcome = "unknown" // made, and no gate could tell

@@ -619,7 +619,7 @@ func TestStream(t *testing.T) {
 		return a
 	}
 	a := watched()
-	require.Equal(t, []string{"answer", "calling", "approval asked"}, kinds)
+	require.Equal(t, []string{"answer", "calling", "approval_asked"}, kinds)
 	kinds = nil
 	rule(t, st, asks(a)[0], true)
 	watched()
@@ -634,7 +634,7 @@ func TestStream(t *testing.T) {
 			kept = append(kept, e.Kind)
 		}
 	}
-	require.Equal(t, []string{"answer", "approval asked", "ruled", "tool", "answer"}, kept)
+	require.Equal(t, []string{"answer", "approval_asked", "ruled", "tool", "answer"}, kept)
 }
 
 // However a text is streamed, what its kept event has redacted is not told live either, if it is one word.

@@ -247,7 +247,7 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 			return err
 		}
 		text := strings.TrimRight(visible(e.Text), "\n")
-		if p := (act.Approval{}); e.Kind == "approval asked" && json.Unmarshal(e.Data, &p) == nil {
+		if p := (act.Approval{}); e.Kind == "approval_asked" && json.Unmarshal(e.Data, &p) == nil {
 			e.Data = p.Inputs
 		}
 		if u := (*reason.Usage)(nil); e.Kind == "answer" && json.Unmarshal(e.Data, &u) == nil && u != nil {
@@ -376,7 +376,7 @@ var lines = map[string]struct {
 	"fired": {green, "a learned plan:", 3}, "decided": {faint, "plan:", 3}, "recalled": {faint, "recalled", 1},
 	"attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1}, "failed": {red, "✗", 0}, "left": {faint, "left:", 1},
 	"learned": {green, "learned:", 3}, "waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3},
-	"refused": {yellow, "refused:", 3}, "source failed": {yellow, "source failed:", 3},
+	"refused": {yellow, "refused:", 3}, "source_failed": {yellow, "source failed:", 3},
 	"subgoal": {yellow, "subgoal:", 3}, "retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3},
 }
 

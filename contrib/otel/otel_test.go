@@ -136,7 +136,7 @@ func TestWhyRunsStandStill(t *testing.T) {
 		got = append(got, p.Attributes.Encoded(attribute.DefaultEncoder()))
 	}
 	require.ElementsMatch(t, []string{"arc.event=waiting,arc.waiting=approval", "arc.event=waiting,arc.waiting=outage",
-		"arc.cause=no worker,arc.event=blocked"}, got)
+		"arc.cause=no_worker,arc.event=blocked"}, got)
 }
 
 // An Agent's own spans: named as Options.Trace says, phases and commits below the run.

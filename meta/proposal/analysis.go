@@ -177,7 +177,7 @@ func asked(ctx context.Context, v arc.View, r *arc.Report, since time.Time) (map
 		case err != nil:
 			return nil, err
 		case e.At.Before(since):
-		case e.Kind == "approval asked":
+		case e.Kind == "approval_asked":
 			note("approval", e.Name)
 		case e.Kind == "asking":
 			note("question", e.Text)
