@@ -48,7 +48,7 @@ const (
 func At(rev Revision) Condition { return cmp.Or(Condition(rev), Absent) }
 
 // Op is one part of a commit: a put, a delete if Delete is set, or, if Check is set, only the condition If on
-// the key, which is not written. To delete a key that does not exist is no error.
+// the key, which is not written. To delete a key that does not exist is no error; both flags are.
 type Op struct {
 	Key           string
 	Value         []byte
@@ -138,8 +138,8 @@ func Limit(what string, size, most int) error {
 func Check(ops ...Op) error {
 	bytes, keys := 0, make([]string, 0, 16)
 	for i, op := range ops {
-		if op.Key == "" || !utf8.ValidString(op.Key) {
-			return &LimitError{"a key must be valid UTF-8 and not empty"}
+		if op.Key == "" || !utf8.ValidString(op.Key) || op.Delete && op.Check {
+			return &LimitError{"a key must be valid UTF-8 and not empty, and its op a delete or a check, not both"}
 		}
 		bytes += len(op.Key) + len(op.Value)
 		key, value := Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue)

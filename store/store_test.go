@@ -85,6 +85,8 @@ func TestBatch(t *testing.T) {
 			err = b.Put(fmt.Sprint(i), make([]byte, 768<<10), store.Any)
 		}
 		require.ErrorAs(t, err, &limit)
+		_, err = st.Commit(ctx, store.Op{Key: "t/a", Delete: true, Check: true})
+		require.ErrorAs(t, err, &limit, "it would delete nothing")
 		return nil
 	}), "what was too much is not staged")
 }

@@ -111,11 +111,11 @@ func model(k *kit) {
 		var ops []store.Op
 		broken, writes := map[string]bool{}, false
 		for _, i := range r.Perm(12)[:r.IntN(5)] {
-			op := store.Op{Key: fmt.Sprint("kkk"[:1+i%3], i), Delete: r.IntN(4) == 0, Check: r.IntN(5) == 0}
+			key, kind := fmt.Sprint("kkk"[:1+i%3], i), r.IntN(20)
+			op, rev := store.Op{Key: key, Delete: kind < 5, Check: kind > 15}, now[key].rev
 			if !op.Delete {
 				op.Value = fmt.Append(nil, n, op.Key)
 			}
-			rev := now[op.Key].rev
 			op.If = []store.Condition{store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent,
 				store.At(rev + 1), store.At(last)}[r.IntN(8)]
 			if op.If != store.Any && op.If != store.At(rev) {
