@@ -46,9 +46,9 @@ type StepOption func(*action)
 // Irreversible marks a Step that must not be made twice in a run.
 func Irreversible() StepOption { return func(a *action) { a.Irreversible = true } }
 
-// Sanitised marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret
+// Sanitized marks a Step whose result was made from sanitised text, such as a model's answer: a "[secret
 // NAME]" in it stays. In any other result it is somebody's attempt to be given a secret, and is broken up.
-func Sanitised() StepOption { return func(a *action) { a.sanitised = true } }
+func Sanitized() StepOption { return func(a *action) { a.sanitised = true } }
 
 // ErrChanged is the error of a Step that was made in this attempt with another input.
 var ErrChanged = errors.New("act: step was made with another input")

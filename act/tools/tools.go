@@ -124,7 +124,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 	r.FiredCalls = len(a.made)
 	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
 	for n, mended := 1, 0; ; n++ {
-		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitised())
+		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitized())
 		if err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil
-	}, act.Sanitised())
+	}, act.Sanitized())
 }
 
 // do makes a call by act.Do. why is what the model is shown instead of a result.
