@@ -45,9 +45,8 @@ type Ruling struct {
 
 // Approver asks a person, or a policy that stands for one. An error, or an answer without By or to another
 // Approval, leaves this one open: the attempt is pending, and asks again when it goes on. An error, or a yes
-// or a Note without By, is an Event and in the Why of the Approval, on which others may rule; the zero Ruling
-// abstains. ctx ends with the time for an answer, or the attempt's. In Compound a second person is asked by a
-// second call.
+// or a Note without By, is an Event and in the Why, on which others may rule; the zero Ruling abstains. ctx
+// ends with the time for an answer, or the attempt's. In Compound a second call asks a second person.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
@@ -71,8 +70,7 @@ var ErrDenied = errors.New("act: denied")
 
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it has no By, if the
 // run has not asked for that Approval, or if its deadline has passed: silence has ruled then. The first ruling
-// counts, a second one is [store.ErrConflict]. In Compound a person's last one counts: case, width and blanks
-// of By do not matter.
+// counts, a second one is [store.ErrConflict]. In Compound a person's last one counts, however By is spelled.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.By = fence.Line(r.By); r.Approval == "" || r.By == "" {
 		return errors.New("act: a ruling names its approval, and who it is By")
