@@ -85,8 +85,7 @@ func (d *dash) memories(rq *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m memories
-	var found []memory.Record
+	m, found := memories{}, []memory.Record(nil)
 	if q := rq.Form.Get("q"); strings.TrimSpace(q) != "" {
 		hits, err := space.Recall(rq.Context(), memory.Query{Text: clip(q, 1000), K: 200, Archived: true})
 		if err != nil {

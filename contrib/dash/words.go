@@ -47,17 +47,10 @@ func (d *dash) words() template.FuncMap {
 }
 
 func span(d time.Duration) string {
-	switch {
-	case d < 10*time.Second:
+	if d < time.Minute {
 		return fmt.Sprintf("%.1f s", max(0, d.Seconds()))
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h", d/time.Hour)
 	}
-	return fmt.Sprintf("%d days", d/(24*time.Hour))
+	return strings.TrimSpace(humanize.RelTime(time.Time{}, time.Time{}.Add(d), "", ""))
 }
 
 func clip(s string, n int) string { return fence.Clip(strings.TrimSpace(s), n) }

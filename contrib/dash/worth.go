@@ -19,6 +19,8 @@ type worth struct {
 	Known  bool   // it is known
 	Held   bool   // cases were held out
 	Uplift [][2]string
+	Curves [2]string // points of attempts and of model calls a run, by the days since the first one
+	Top    float64   // of both
 	Bills  []bills
 	All    bill
 }
@@ -49,14 +51,6 @@ func (b *bill) add(u *reason.Usage) {
 		b.Told++
 		b.Usage = *b.Usage.Add(u)
 	}
-}
-
-// Mean is what came to each of n.
-func (b bill) Mean(sum, n int) string {
-	if n == 0 {
-		return "unknown"
-	}
-	return plain(float64(sum) / float64(n))
 }
 
 // Cost says an amount, and whether one that is missing is unknown.
@@ -90,9 +84,9 @@ func (d *dash) value(rq *request) (any, error) {
 		{"Model calls a case", interval(u.Calls, plain)},
 		{"Dollars a case", interval(u.USD, dollars)},
 	}
-	days := make([]bill, worthDays) // the last one first
+	days := make([]bill, worthDays)
 	for i := range days {
-		days[i].Name = day(from.AddDate(0, 0, worthDays-1-i))
+		days[i].Name = day(from.AddDate(0, 0, i))
 	}
 	for _, r := range runs {
 		on := day(cmp.Or(r.Ended, r.Began))
@@ -107,7 +101,18 @@ func (d *dash) value(rq *request) (any, error) {
 			}
 		}
 	}
+	w.Top = 1
+	for i, b := range days {
+		for j, of := range [][2]int{{b.Attempts, b.N}, {b.Calls, b.Told}} {
+			if of[1] > 0 { // days without any leave no gap; twice, so that a single one is a dot
+				mean := float64(of[0]) / float64(of[1])
+				w.Curves[j] += fmt.Sprintf("%d,%g %[1]d,%[2]g ", i, mean)
+				w.Top = max(w.Top, mean)
+			}
+		}
+	}
 	days = slices.DeleteFunc(days, func(b bill) bool { return b.N == 0 })
+	slices.Reverse(days)
 	w.Bills = []bills{{"By day", "Day", "Runs", days}, {"By worker", "Worker", "Attempts", workers}}
 	return &w, nil
 }
