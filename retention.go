@@ -220,7 +220,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 			}
 		}
 	}
-	if err := t.bank.In(v.scope).Erase(ctx); err != nil {
+	if err := t.bank.In(v.scope).Erase(ctx, true); err != nil {
 		return fail(err)
 	}
 	err = t.whole.Update(ctx, func(b *store.Batch) error {

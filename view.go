@@ -272,7 +272,7 @@ func (v View) Edit(ctx context.Context, s reason.Suggestion) (changed bool, err 
 	clean := v.agent.opts.Sanitizer.KeepPlaceholders()
 	s.Calls = slices.Clone(s.Calls)
 	for i, c := range s.Calls {
-		c.Name, c.Text, c.Inputs = clean.Prose(c.Name), clean.Prose(c.Text), data(clean, c.Inputs)
+		c.Name, c.Text, c.Inputs = clean.Prose(c.Name), clean.Prose(c.Text), clean.Data(c.Inputs)
 		s.Calls[i] = c
 	}
 	return t.layer.Edit(ctx, v.scope, s)

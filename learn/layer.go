@@ -179,7 +179,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope. That of another tenant is of this tenant's part of the store, too, and no
+// Memory returns the memory of a scope. Its Erase can leave plans and outcomes. That of another tenant is of this tenant's part of the store, too, and no
 // case finds it.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(scope).c.Scope) }
 
@@ -338,7 +338,7 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if v := l.in(scope); scope == "" || v.err != nil {
 		return cmp.Or(v.err, errors.New("learn: Erase wants a scope that is named"))
 	}
-	return l.bank.In(scope).Erase(ctx)
+	return l.bank.In(scope).Erase(ctx, true)
 }
 
 // outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
@@ -473,15 +473,17 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 				w.Said = extract.Tell(w.Said, own, nil)
 			}
 			w.Events = append(w.Events, o.Events...)
+			slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 			if scopes[w]++; i == 0 {
 				scopes[w]++ // its own scope is enough
 			}
 		}
 	}
 	texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
-	for _, w := range slices.Backward(all.Refused) { // the latest first: not all are told
+	last := func(w *warning) time.Time { return w.Events[len(w.Events)-1].At }
+	slices.SortStableFunc(all.Refused, func(a, b *warning) int { return last(b).Compare(last(a)) }) // not all are told
+	for _, w := range all.Refused {
 		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
-		slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint
 				told.Times++

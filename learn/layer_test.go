@@ -1570,7 +1570,7 @@ func TestJudgeHidesTheSame(t *testing.T) {
 		Failed: []reason.Failure{{Task: reason.Task{Skill: "refund"}, Complaint: "ask Marta about Kohl first"}}})
 	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "Marta was wrong")
 	require.NoError(t, err)
-	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "… was wrong", Times: 1}, {Skill: "refund", Complaint: "ask … about … first", Times: 1}},
+	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "ask … about … first", Times: 1}, {Skill: "refund", Complaint: "… was wrong", Times: 1}},
 		b.before(learn.Case{Situation: "refunds", Text: "refund that"}).Warnings)
 }
 

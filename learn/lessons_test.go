@@ -97,6 +97,14 @@ func TestTeamsMeanTheirOwn(t *testing.T) {
 		b.deliver(anna, ordered)
 	}
 	require.Equal(t, ordered, b.before(anna).Fires)
+	own := anna
+	own.Scope = "acme"
+	for range 2 {
+		b.deliver(own, plan("count", `{"of":"customers"}`))
+	}
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, k.Suggestions, 2, "its own, and what those below share")
 }
 
 // What was worked out of «last month» is another one later, however it is spelled.
@@ -156,6 +164,15 @@ func TestLatestWarningsAreTold(t *testing.T) {
 		require.Contains(t, told[0].Complaint, city)
 		require.LessOrEqual(t, len(told), 8)
 	}
+	c := learn.Case{Scope: "acme/di", Lessons: "acme", Situation: "question", Text: "churn in zz"}
+	for _, city := range strings.Fields("aa bb cc dd ee ff gg hh") {
+		for _, scope := range []memory.Scope{"acme/bo", "acme/cy"} {
+			o := learn.Case{Scope: scope, Lessons: "acme", Situation: "question", Text: "churn in " + city}
+			b.after(b.before(o), learn.Outcome{Verdict: learn.Failed, Complaint: "no index of " + city + " as " + city})
+		}
+	}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "zz is no city"})
+	require.Contains(t, b.before(c).Warnings[0].Complaint, "zz", "its own is told, whoever shares others")
 }
 
 // An answer that was refused is not recalled as what was said, whoever refused it and when.
@@ -167,7 +184,7 @@ func TestRefusedAnswerIsNotRecalled(t *testing.T) {
 		}
 		return out
 	}
-	c := learn.Case{Text: "What is the churn in Poland?", Actor: "anna"}
+	c := learn.Case{Text: "Answer.", Data: json.RawMessage(`"What is the churn in Poland?"`), Actor: "anna"}
 	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "implausible", Worker: "model", Answer: "It is 88 %."})
 	require.NotContains(t, said(c), "88 %")
 	require.Contains(t, said(c), "What is the churn in Poland?")
@@ -178,9 +195,10 @@ func TestRefusedAnswerIsNotRecalled(t *testing.T) {
 		_, err := b.Judge(t.Context(), "acme", a.ID, verdict, "")
 		require.NoError(t, err)
 		for _, scope := range []memory.Scope{"acme", "acme/agent/model"} {
-			hits, err := b.Memory(scope).Recall(t.Context(), memory.Query{Text: "churn in Poland"})
+			hits, err := b.Memory(scope).Recall(t.Context(), memory.Query{Text: "Answer: churn in Poland"})
 			require.NoError(t, err)
 			require.Equal(t, verdict == learn.Delivered, strings.Contains(fmt.Sprint(hits), "77 %"), scope)
+			require.Contains(t, fmt.Sprint(hits), "churn in Poland?", "what she has said stays")
 		}
 	}
 }

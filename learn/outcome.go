@@ -342,7 +342,7 @@ const (
 	refusedRef  = "refused"
 )
 
-// warning returns the one of a skill and class, now the last, a new one where there is none. A word that a check has said of
+// warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
 // a case without it, and that is no name, is its own: it is hidden no more.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
@@ -350,7 +350,6 @@ func (r *record) warning(like *warning) *warning {
 		w := r.Refused[i]
 		its := func(s string) bool { return !slices.Contains(like.Own, s) && !naming.MatchString(s) }
 		w.Own = slices.DeleteFunc(slices.Clone(w.Own), its)
-		r.Refused = append(slices.Delete(r.Refused, i, i+1), w)
 		return w
 	}
 	w := *like

@@ -308,7 +308,7 @@ func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) 
 // plans returns the plans of a key for a case, best first, with the deliveries that count, and its records.
 func (v *look) plans(ctx context.Context, key string) *record {
 	from, up := v.sources(ctx, planKind, key)
-	if slices.ContainsFunc(from[0].Plans, func(p *plan) bool { return len(p.Deliveries) > 1 }) {
+	if v.s.key != "" && slices.ContainsFunc(from[0].Plans, func(p *plan) bool { return len(p.Deliveries) > 1 }) {
 		from = from[:1] // it goes by its own: others may mean something else by the words
 	}
 	if key == v.s.key && len(v.s.in) > 0 { // that of the very case has its deliveries for longer

@@ -184,11 +184,14 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	return n, nil
 }
 
-// Erase removes all that is kept of the scope and of those below it in the Bank's store, whoever keeps it there:
-// memories, plans, figures, an identity, jobs. Runs of an Agent are ended by its View.Erase alone. It commits
-// 1,000 keys at a time; after an error, call it again. What others write meanwhile may stay.
-func (s Space) Erase(ctx context.Context) error {
-	return s.sweep(ctx, s.scope.Below(), func(store.Entry) bool { return true })
+// Erase removes all memories of the scope and of those below it, and what was counted of them; all: and whatever
+// other packages keep there: plans, figures, an identity, jobs. Runs of an Agent are ended by its View.Erase. It
+// commits 1,000 keys at a time; after an error, call it again. What others write meanwhile may stay.
+func (s Space) Erase(ctx context.Context, all bool) error {
+	return s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
+		_, kind, _, _ := store.ParseKey(e.Key)
+		return all || slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
+	})
 }
 
 // sweep deletes the entries below a prefix of which old says so, also when it is asked again in the commit.

@@ -291,7 +291,7 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Empty(t, recall(t, s, memory.Query{Vector: []float32{1, 0}}))
 	fact(t, b.In("acme/anna/notes"), "below")
 	fact(t, b.In("acme/ann"), "beside")
-	require.NoError(t, s.Erase(t.Context()))
+	require.NoError(t, s.Erase(t.Context(), false))
 }
 
 // A secret in any field of a draft is not kept, and names stay different.

@@ -26,13 +26,17 @@ const maxEpisodes = 256
 // answer that is refused nothing is: it was kept until a person found it wrong.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
 	refused bool, at time.Time) error {
-	name, from := fmt.Sprintf("episode %x", sha256.Sum256([]byte(c.ID))), memory.Source{Origin: memory.User, Run: c.ID}
 	if refused {
-		name, answer = name+" refused", ""
+		answer = ""
 	}
 	said := strings.TrimSuffix(cmp.Or(schema.Words(c.Data), c.Text)+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
+	}
+	d := memory.Draft{
+		Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor, Thread: c.Session,
+		At: at, Key: fmt.Sprintf("episode %x", sha256.Sum256([]byte(c.ID))),
+		Source: memory.Source{Origin: memory.User, Run: c.ID},
 	}
 	scopes := []memory.Scope{c.Scope}
 	own := memory.Scope(cmp.Or(string(c.Scope), "_") + "/agent/" + strings.ReplaceAll(agent, "/", "_"))
@@ -41,15 +45,14 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 	}
 	for _, scope := range scopes {
 		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
-		if refused {
-			if _, err := space.Revoke(ctx, from); err != nil {
-				return err
+		r, err := space.Remember(ctx, d) // or what was kept when it was told before
+		if asked, _, answered := strings.Cut(r.Content, "\n→ "); err == nil && refused && answered {
+			question := d
+			question.Content, question.Key = asked, d.Key+" refused"
+			if err = space.Forget(ctx, r.ID); err == nil {
+				r, err = space.Remember(ctx, question)
 			}
 		}
-		r, err := space.Remember(ctx, memory.Draft{
-			Kind: memory.Episode, Content: fence.Clip(said, memory.MaxText-4), Actor: c.Actor, Thread: c.Session,
-			At: at, Key: name, Source: from,
-		})
 		if err != nil {
 			return err
 		}
