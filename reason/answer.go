@@ -17,9 +17,10 @@ import (
 // Ask asks m for a T by r, which needs a Schema, and once more where the answer cannot be used, with what was
 // wrong with it. check, which may be nil, refuses what fits the schema and cannot be used all the same.
 //
-// The answer is one JSON object of the schema. Before it may be words without a "{", around it a code fence;
-// after it comes nothing. What is cut off is not completed, and nothing is coerced. The usage is that of all
-// calls, of those that failed as well. An answer that cannot be used is an *[Error] of class Invalid.
+// The answer is one JSON object of the schema. Before it may be words without a "{" or a thought that does not
+// end, around it a code fence; after it comes nothing. What is cut off is not completed, and nothing is coerced.
+// The usage is that of all calls, of those that failed as well. An answer that cannot be used is an *[Error] of
+// class Invalid.
 func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) (T, *Usage, error) {
 	var none T
 	s, err := schema.Compile(r.Schema)
@@ -93,16 +94,19 @@ func answered(text string, structured bool) string {
 	return text
 }
 
-// Object returns the one JSON object in an answer without thoughts. Before it may be words without a "{" or a
-// tag that it is within, around it a code fence; after it comes nothing.
+// Object returns the one JSON object in an answer without thoughts at its front, as Ask takes it.
 func Object(text string) (json.RawMessage, error) {
 	text = strings.TrimSpace(strings.TrimPrefix(text, "\ufeff"))
 	start := strings.IndexByte(text, '{')
 	if start < 0 {
 		return nil, errors.New("there is no JSON object in it")
 	}
-	if tags := mark.FindAllString(text[:start], -1); len(tags) > 0 && !strings.Contains(tags[len(tags)-1], "/") {
-		return nil, fmt.Errorf("the object is within %s, as a thought is", tags[len(tags)-1])
+	rest := text[:start]
+	for m := later.FindStringSubmatchIndex(rest); m != nil; m = later.FindStringSubmatchIndex(rest) {
+		tag, ends := rest[m[2]:m[3]], false
+		if _, rest, ends = strings.Cut(rest[m[3]:], "/"+strings.TrimLeft(tag, "<[◁")); !ends {
+			return nil, fmt.Errorf("the object is within %s, as a thought is", tag)
+		}
 	}
 	d := json.NewDecoder(strings.NewReader(text[start:]))
 	var raw json.RawMessage
@@ -133,6 +137,8 @@ type thoughts struct {
 
 var (
 	opening = regexp.MustCompile(`^(?:<[A-Za-z][\w:-]{0,63}>|\[[A-Z][A-Z_-]{0,63}\]|◁[^◁▷/\s]{1,64}▷)`)
+	// later matches one behind words: where a line or a sentence begins, since within one List<String> is a word.
+	later = regexp.MustCompile(`(?m)(?:^|[.!?…]\s|[。！？])\s*(` + opening.String()[1:] + `)`)
 	// begun matches what may yet become an opening tag.
 	begun = regexp.MustCompile(`^(?:<(?:[A-Za-z][\w:-]{0,63})?|\[(?:[A-Z][A-Z_-]{0,63})?|◁[^◁▷/\s]{0,64})$`)
 	odd   = regexp.MustCompile(`[^A-Za-z0-9_-]+`) // in the name of a tool

@@ -142,6 +142,16 @@ func TestDraftInAThought(t *testing.T) {
 		"Let me see.\n<think>\n" + draft + "\n</think>\n" + answer: true,
 		"What <b>I</b> would do, if a < b and c > d: " + answer:    true,
 		"As [1] says: " + answer:                                   true,
+		"Let me see.\n<think>\nWhat <b>I</b> would do: " + draft:   false,
+		"<think>so</think>Now.\n\n◁think▷" + draft:                 false,
+		"好的。<think>" + draft:                                       false,
+		"Okay. <think>so</think> <think>" + draft:                  false,
+		"Okay. <think>so</think> Thus: " + answer:                  true,
+		"The handler returns List<String>, so: " + answer:          true,
+		"It may be <String> or [JSON]: " + answer:                  true,
+		"[Decision]\n" + answer:                                    true,
+		"I am done.\n[Decision]\n- [x] read\n" + answer:            true,
+		"Of both, [A] is better<br>by far: " + answer:              true,
 	} {
 		m := reasontest.NewScript(reasontest.Say(said), reasontest.Say(answer))
 		got, _, err := reason.Ask[answered](t.Context(), m, request(), nil)
