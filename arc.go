@@ -229,7 +229,8 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	return a, nil
 }
 
-// SetWorkers replaces the workers. Attempts that are under way end with those that they began with.
+// SetWorkers replaces the workers. Attempts that are under way end with those that they began with. Where there
+// are none any more, the runs that come due are left to Agents that have some.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
 	workers = slices.Clone(workers)
 	for i, w := range workers {
@@ -241,6 +242,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 		return fmt.Errorf("arc: %w", err)
 	}
 	a.runner.Store(r)
+	a.look()
 	return nil
 }
 

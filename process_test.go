@@ -438,14 +438,50 @@ func TestLooks(t *testing.T) {
 		require.NoError(t, alone.Close())
 
 		h.Workers[0] = (&arctest.Worker{}).As("ann")
+		time.Sleep(time.Second)
+		now := time.Now()
 		require.NoError(t, d.SetWorkers(h.Workers)) // it has some now
 		r, err := v.Wait(t.Context(), "waits")
+		require.Zero(t, time.Since(now))
 		require.NoError(t, err)
 		require.Equal(t, arc.Delivered, r.Status)
 		for id, want := range map[string]arc.Status{"taken": arc.Delivered, "asks": arc.Delivered, "retried": arc.Blocked} {
 			r, err := v.Wait(t.Context(), id)
 			require.NoError(t, err)
 			require.Equal(t, want, r.Status, id) // nobody flies
+		}
+	})
+}
+
+// An Agent whose workers are taken away leaves what comes due to another that has some, and goes on when it has
+// some again.
+func TestWorkersAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, w := store.NewMem(), (&arctest.Worker{}).As("cat", "sign")
+		w.Mode = act.Gated
+		h, o := arc.Host{Workers: []act.Worker{w}}, &arc.Options{Approvals: time.Hour}
+		for _, shared := range []bool{true, false} {
+			at := store.Store(st)
+			if !shared {
+				at = struct{ store.Store }{store.NewMem()}
+			}
+			a, _ := agent(t, at, h, o)
+			r := run(t, a, arc.Objective{ID: "waits", Tasks: []reason.Task{task("sign", "sign")}})
+			require.Equal(t, arc.Waiting, r.Status)
+			require.NoError(t, a.SetWorkers(nil))
+			b := a
+			if shared {
+				b, _ = agent(t, at, h, o)
+			}
+			time.Sleep(time.Hour + time.Minute) // the approval lapses
+			if !shared {
+				require.NoError(t, a.SetWorkers(h.Workers))
+			}
+			time.Sleep(time.Second)
+			r, err := b.In("").Report(t.Context(), "waits")
+			require.NoError(t, err)
+			require.Equal(t, arc.Blocked, r.Status, r.Text)
+			require.NotEqual(t, arc.NoWorker, r.Cause, r.Text)
 		}
 	})
 }

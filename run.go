@@ -321,7 +321,7 @@ func (a *Agent) begin(
 func (t *turn) goOn(ctx context.Context) error {
 	a, held := t.agent, t.held()
 	switch {
-	case t.Status.ended() || t.Status == Asking || a.looks():
+	case t.Status.ended() || t.Status == Asking || a.looks() && t.Process != a.process.name:
 		return nil
 	case held && !t.Left:
 		alive, err := a.process.alive(ctx, a.store, t.Process)
@@ -342,7 +342,7 @@ func (t *turn) goOn(ctx context.Context) error {
 		t.block(Interrupted, "an attempt was interrupted, and may be made once")
 		t.Phase = endPhase
 	}
-	if claim {
+	if claim || a.looks() {
 		return t.restart(ctx)
 	}
 	return t.drive(ctx)

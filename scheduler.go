@@ -97,7 +97,8 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 // alive. The processes that were asked for are in alive, since many entries name the same.
 func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
 	key := due.by(at)
-	if due.Kind != dueErase && due.Kind != dueCompact && a.looks() {
+	had := due.Kind == "" && due.Process == a.process.name // goOn gives it to those that have workers
+	if !had && due.Kind != dueErase && due.Kind != dueCompact && a.looks() {
 		return true, nil
 	}
 	a.mu.Lock()
