@@ -188,9 +188,9 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		err = fmt.Errorf("no such Options.OnStuck: %q", opts.OnStuck)
 	}
 	times := []time.Duration{opts.Retention, opts.Patience, opts.Approvals, opts.Timeout}
-	for i, name := range []string{"Retention", "Patience", "Approvals", "Timeout"} {
+	for i, name := range []string{"Options.Retention", "Options.Patience", "Options.Approvals", "Options.Timeout"} {
 		if times[i] < 0 {
-			err = cmp.Or(err, fmt.Errorf("Options.%s is %v", name, times[i]))
+			err = cmp.Or(err, fmt.Errorf("%s is %v", name, times[i]))
 		}
 	}
 	if err != nil {

@@ -83,7 +83,11 @@ func waits(ctx context.Context, agent *arc.Agent, jobs *queue.Queue, tell func(m
 		if err != nil {
 			return err
 		}
-		since("job "+string(j.State), cmp.Or(j.Ended, j.At, j.Created)) // one to come is 0
+		at := j.Ended // its last try
+		if j.State == queue.Pending {
+			at = cmp.Or(j.At, j.Created) // one to come is 0
+		}
+		since("job "+string(j.State), at)
 	}
 	tell(oldest)
 	return nil

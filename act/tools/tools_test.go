@@ -748,3 +748,49 @@ func TestStepsOfCalls(t *testing.T) {
 	long := tools.Tool{Worker: act.Worker{Name: strings.Repeat("n", 300)}, Call: wide.Call}
 	require.Equal(t, rank.Denied, try(t, store.NewMem(), tools.New(m, nil, long), nil).Outcome)
 }
+
+type account struct{}
+
+func (account) Transfer(_ context.Context, in struct{ USD float64 }) (string, error) {
+	return fmt.Sprint("paid ", in.USD), nil
+}
+
+// transfers asks one person, and two above a limit, as docs/recipes.md has it.
+func transfers(bank account) tools.Tool {
+	pay := tools.Func("transfer", "Pays an invoice.", bank.Transfer)
+	call := pay.Call
+	pay.Call = func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
+		var in struct{ USD float64 }
+		if err := json.Unmarshal(inputs, &in); err != nil {
+			return nil, err
+		}
+		w := &act.Worker{Name: "bank transfer", Irreversible: true, Mode: act.Gated}
+		if !(in.USD <= 10_000) {
+			w.Mode = act.Compound
+		}
+		return act.Do(ctx, w, "transfer", inputs, call)
+	}
+	return pay
+}
+
+func TestTwoPeopleAboveALimit(t *testing.T) {
+	for usd, mode := range map[string]act.Mode{"100": act.Gated, "10001": act.Compound} {
+		var asked []act.Mode
+		pay := act.Worker{Name: "pay", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+				out, err := transfers(account{}).Call(ctx, json.RawMessage(`{"USD":`+usd+`}`))
+				return &act.Result{Output: out}, err
+			})}
+		runner, err := act.NewRunner([]act.Worker{pay}, func(_ context.Context, a act.Approval) (act.Ruling, error) {
+			asked = append(asked, a.Mode)
+			return act.Ruling{Allow: true, By: "ann"}, nil
+		}, 0, nil)
+		require.NoError(t, err)
+		j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil)
+		made := runner.Run(act.WithJournal(t.Context(), j, nil), &act.Call{
+			Case: reason.Case{Run: "1"}, Attempt: 1, Worker: runner.Workers()[0], Task: reason.Task{Objective: "pay"},
+		})
+		require.Equal(t, []act.Mode{mode}, slices.Compact(asked))
+		require.Equal(t, mode == act.Gated, made.Outcome == rank.Delivered, "one of two is not enough")
+	}
+}
