@@ -110,7 +110,7 @@ func (d *dash) actQueue(rq *request) (string, error) {
 		return nil
 	})
 	if err == nil && do == "cancel" {
-		view := d.agent.In(j.Scope)
+		view := d.agent.In(cmp.Or(j.Scope, "_")) // as in queue.Run
 		own := "job/" + path.Base(id) + "/"
 		for r, e := range view.Runs(rq.Context()) {
 			// What the job has begun ends with it: a ruling or a restart would go on with it.
