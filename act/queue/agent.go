@@ -21,12 +21,12 @@ import (
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
 //	waiting, asking  Pending, and no attempt is spent: the job waits with its run, and holds no worker
 //	canceled         Failed
-//	under way        Pending, and no attempt is spent: others have the run, or a has no Workers
+//	under way        Pending for 30 s, and no attempt is spent: others have the run, or a has no Workers
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
 // What [Queue.Update] makes of a job does not reach its run, but where a blocked one is tried again: that is
-// told the texts, if they are others. To have other work done, end the run by [arc.View.Cancel], since it goes
-// on by itself after a restart or a ruling, and add another job. Its ID is "job/", the job's, and more.
+// told the texts, if they are others. For other work end the run by [arc.View.Cancel], or it goes on by itself,
+// and add another job. Its ID is "job/", the job's, and more. Where a has no Workers do not Dispatch.
 func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {

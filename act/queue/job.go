@@ -53,7 +53,7 @@ type Draft struct {
 	Source      string      `cbor:"6,keyasint,omitempty"`          // who asked: "human", "job:ID", "sensor:NAME"
 	Template    string      `cbor:"7,keyasint,omitempty" yaml:"-"` // of recurring or structured work; the host's
 	Parent      string      `cbor:"8,keyasint,omitempty"`          // id of the job that this one follows from
-	Scope       store.Scope `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "" is the tenant's own
+	Scope       store.Scope `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "": that of the Options
 	Model       string      `cbor:"10,keyasint,omitempty"`         // the host's name of a model; "": its default
 
 	Input json.RawMessage `json:",omitempty" cbor:"3,keyasint,omitempty" yaml:"-"` // for the handler: JSON of up to 64 KiB
@@ -84,7 +84,7 @@ type Job struct {
 	Attempts int           `cbor:"32,keyasint,omitempty"` // that failed, were lost, or are under way
 	Token    uint64        `cbor:"33,keyasint,omitempty"` // higher with each claim
 	Created  time.Time     `cbor:"34,keyasint"`           // when it was added; no two jobs have the same
-	Started  time.Time     `cbor:"35,keyasint,omitzero"`
+	Started  time.Time     `cbor:"35,keyasint,omitzero"`  // zero until its round has begun
 	Ended    time.Time     `cbor:"36,keyasint,omitzero"`  // Started and Ended are those of the last attempt
 	Summary  string        `cbor:"38,keyasint,omitempty"` // first a line: what was done, or why not
 	Usage    *reason.Usage `cbor:"41,keyasint,omitempty"` // of all attempts of its round; nil: unknown
@@ -219,7 +219,7 @@ func (r *record) end(state State, now time.Time) {
 	r.State = state
 	if at, err := nextCron(r.Cron, now); err == nil { // it has a schedule
 		r.State, r.Due, r.At, r.Round = Pending, at, at, r.Round+1
-		r.Attempts, r.Usage = 0, nil
+		r.Attempts, r.Usage, r.Started = 0, nil, time.Time{}
 	}
 }
 

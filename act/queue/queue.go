@@ -40,6 +40,7 @@ const (
 
 // Options of a Queue. Nil and the zero value are the defaults.
 type Options struct {
+	Scope     store.Scope       // of Drafts that name none; "": the tenant's own
 	Now       func() time.Time  // nil: time.Now
 	Sanitizer *redact.Sanitizer // cleans every text; nil: redact.New(nil)
 	Logger    *slog.Logger      // nil: nobody is told
@@ -47,9 +48,8 @@ type Options struct {
 
 // Queue has the jobs of a tenant. It may be used concurrently, also by several processes on one store.
 type Queue struct {
-	g      *store.Group
-	o      Options
-	tenant store.Scope // of Drafts without a Scope
+	g *store.Group
+	o Options
 
 	mu     sync.Mutex
 	index  index
@@ -66,7 +66,7 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
 	if part, ok := g.Store().(interface{ Prefix() string }); ok {
 		if t := store.Scope(path.Base(part.Prefix())); t != "_" && t.TenantPrefix() == part.Prefix() {
-			q.tenant = t
+			q.o.Scope = cmp.Or(q.o.Scope, t)
 		}
 	}
 	read := func(ctx context.Context) error { // a job that has gone stays in the index until somebody claims it
@@ -80,7 +80,7 @@ func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	}
 	err := g.Refresh(ctx) // marks where other processes' changes begin
 	g.Follow("s/", q.apply, read)
-	return q, cmp.Or(err, read(ctx))
+	return q, cmp.Or(q.o.Scope.Check(), err, read(ctx))
 }
 
 // apply takes in an entry as it stands in the store: at Open, after a conflict, from another process.
@@ -115,7 +115,7 @@ func (q *Queue) put(b *store.Batch, r *record) error {
 // log stages the cycle of an attempt: the job as it is then, with the State, Model and Usage that were said.
 func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 	j := r.Job
-	j.State, j.Model, j.Usage = said.State, said.Model, said.Usage
+	j.State, j.Model, j.Usage, j.Started = said.State, said.Model, said.Usage, said.Started
 	j.Description, j.Input = "", nil
 	j.Summary, _, _ = strings.Cut(fence.Clip(j.Summary, maxSummary), "\n")
 	id := fmt.Sprintf("%s-%s-%d", stampOf(j.Ended), path.Base(r.key), j.Token)
@@ -143,7 +143,7 @@ func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (Job, bool, er
 	q.stamp = max(q.stamp+1, now.UnixNano()) // two jobs of a Queue never have one time
 	created := time.Unix(0, q.stamp).UTC()
 	q.mu.Unlock()
-	d.Scope = cmp.Or(d.Scope, q.tenant)
+	d.Scope = cmp.Or(d.Scope, q.o.Scope)
 	r := &record{Job: Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created}}
 	r.key, _ = keyOf(r.ID)
 	if d.Key != "" {
@@ -192,9 +192,8 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 }
 
 // start stages the claim of a job, or its end where its last lease ran out. It reports whether it is claimed.
-// The index may be behind other processes, so the record decides, and the claim is conditional on it: of two
-// processes that claim the same job one meets a conflict, and takes another. Token grows with each claim, and
-// with each end that the holder has not made: what comes with a former one is refused (held).
+// The index may be behind other processes, so the record decides: of two that claim a job one meets a conflict.
+// Token grows also with each end that the holder has not made: what comes with a former one is refused (held).
 func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Time) (Job, bool, error) {
 	e, err := b.Get(ctx, it.key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -208,7 +207,7 @@ func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Ti
 		return Job{}, false, nil
 	}
 	if r.State == Active {
-		said := &Job{State: Pending}
+		said := &Job{State: Pending, Started: r.Started}
 		if r.Summary, r.Ended = "the lease ran out", now; r.Attempts >= r.MaxAttempts {
 			said.State = Failed
 			r.end(Failed, now)
@@ -293,7 +292,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 			}
 		}
 		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), q.o.Now().UTC()
-		if !r.outcome(&j, failure, what) {
+		if j.Started = r.Started; !r.outcome(&j, failure, what) {
 			return nil
 		}
 		return q.log(b, r, &j)
@@ -333,11 +332,11 @@ func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bo
 	return true
 }
 
-// Update has f change a job, as a person does: its texts, priority, time, schedule or state, and returns it
-// as it is then. To end an active job, or to set it aside, takes it from its holder. A state of Pending has
-// the job tried again, with all its attempts, and one that was Completed done again, with all its steps. ID,
-// Key, Scope, Parent, the times and the counts stay as they were; another Input is ErrInvalid where the job was
-// claimed before. f may run again, if others change the job. No such job wraps store.ErrNotFound.
+// Update has f change a job, as a person does: its texts, where a [secret NAME] stays, its priority, time,
+// schedule or state, and returns it. To end an active job, or to set it aside, takes it from its holder. A state
+// of Pending has the job tried again, with all its attempts, and one that was Completed done again, with all its
+// steps. ID, Key, Scope, Parent, the times and the counts stay as they were; another Input is ErrInvalid where
+// its round has begun. f may run again, if others change the job. No such job wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for try := 1; ; try++ {
 		r, err := q.load(ctx, id)
@@ -369,13 +368,14 @@ func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job,
 // revise takes over what a person has changed, if it can be.
 func (q *Queue) revise(r *record, j *Job) error {
 	j.Key, j.Scope, j.Parent = r.Key, r.Scope, r.Parent
-	if err := errors.Join(j.prepare(q.o.Sanitizer), j.State.check()); err != nil {
+	same := string(j.Input) == string(r.Input) // also where more is cleaned of it today
+	if err := errors.Join(j.prepare(q.o.Sanitizer.KeepPlaceholders()), j.State.check()); err != nil {
 		return err
 	}
-	if string(j.Input) != string(r.Input) && !r.Started.IsZero() && r.State != Completed {
+	if !same && string(j.Input) != string(r.Input) && !r.Started.IsZero() && r.State != Completed {
 		return fmt.Errorf("%w: it has begun with its Input; add another job for another one", ErrInvalid)
 	}
-	j.Summary = fence.Clip(q.o.Sanitizer.Prose(j.Summary), maxText)
+	j.Summary = fence.Clip(q.o.Sanitizer.KeepPlaceholders().Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
 	if j.Cron != r.Cron && j.Cron != "" && j.At.Equal(r.At) {
 		j.At = time.Time{}
@@ -390,7 +390,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 				r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
 			}
 			if was == Completed {
-				r.Round, r.Usage = r.Round+1, nil
+				r.Round, r.Usage, r.Started = r.Round+1, nil, time.Time{}
 			}
 		case r.State.ended():
 			r.Ended = now

@@ -20,6 +20,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -247,6 +248,65 @@ func TestUpdate(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = set(func(*queue.Job) { panic("host") })
 	require.ErrorContains(t, err, "host")
+}
+
+// What was cleaned of a secret, and what is cleaned of one today, holds no change up.
+func TestUpdateKeepsPlaceholders(t *testing.T) {
+	clean, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
+	require.NoError(t, err)
+	st, c := store.NewMem(), &clock{start}
+	q := open(t, st, c, queue.Options{Sanitizer: clean})
+	j := add(t, q, queue.Draft{Subject: "use Tr0ub4dor&3", Input: json.RawMessage(`{"dsn":"svc:Tr0ub4dor&3@db","eu":"northern-light"}`)})
+	held, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, q.End(t.Context(), held, &reason.Error{Class: reason.Permission}))
+	clean, err = clean.With(map[string]string{"REGION": "northern-light"})
+	require.NoError(t, err)
+	for _, q := range []*queue.Queue{q, open(t, st, c, queue.Options{Sanitizer: clean})} {
+		j, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.State, j.Priority = queue.Pending, 1; return nil })
+		require.NoError(t, err)
+		require.Equal(t, "use [secret DB]", j.Subject)
+		require.Contains(t, string(j.Input), "svc:[secret DB]@db")
+	}
+	_, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.Input = nil; return nil })
+	require.ErrorIs(t, err, queue.ErrInvalid)
+}
+
+// Each round of a job has an Input of its own, and cycles know when they began.
+func TestInputOfTheNextRound(t *testing.T) {
+	c := &clock{start}
+	q := open(t, store.NewMem(), c, queue.Options{})
+	id := add(t, q, queue.Draft{At: start, Cron: "@hourly"}).ID
+	change := func(input string) error {
+		_, err := q.Update(t.Context(), id, func(j *queue.Job) error { j.Input = json.RawMessage(input); return nil })
+		return err
+	}
+	held, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, change("1"), queue.ErrInvalid)
+	require.NoError(t, q.End(t.Context(), held, nil))
+	require.NoError(t, change("2"))
+	for cycle, err := range q.Cycles(t.Context(), "", time.Time{}) {
+		require.NoError(t, err)
+		require.Equal(t, start, cycle.Started)
+	}
+	_, err = q.Update(t.Context(), id, func(j *queue.Job) error { j.State = queue.Completed; return nil })
+	require.NoError(t, err)
+	_, err = q.Update(t.Context(), id, func(j *queue.Job) error { j.State = queue.Pending; return nil })
+	require.NoError(t, err)
+	require.NoError(t, change("3"))
+}
+
+// Jobs are in the scope that the Queue is of, unless they name one.
+func TestScopeOfDrafts(t *testing.T) {
+	q := open(t, store.Sub(store.NewMem(), "t/acme/"), &clock{start}, queue.Options{Scope: "acme/anna"})
+	require.Equal(t, store.Scope("acme/anna"), add(t, q, queue.Draft{}).Scope)
+	require.Equal(t, store.Scope("acme/bob"), add(t, q, queue.Draft{Scope: "acme/bob"}).Scope)
+	sensed, err := q.Sense(t.Context(), "s", time.Hour, func(context.Context) ([]queue.Draft, error) {
+		return []queue.Draft{{Subject: "s"}}, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, store.Scope("acme/anna"), sensed[0].Scope)
 }
 
 // A job that was set aside is due at once when somebody, in another process, makes it Pending; but not before

@@ -103,7 +103,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		o.Memory.Embedder = openai.NewEmbedder(e.Name, &openai.Options{URL: e.URL, Key: key})
 	}
 	group := store.NewGroup(store.Sub(a.store, c.Scope.TenantPrefix()))
-	a.queue, err = queue.Open(ctx, group, &queue.Options{Sanitizer: o.Sanitizer, Logger: log})
+	a.queue, err = queue.Open(ctx, group, &queue.Options{Scope: a.scope, Sanitizer: o.Sanitizer, Logger: log})
 	if err != nil {
 		return a, err
 	}

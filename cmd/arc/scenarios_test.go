@@ -591,6 +591,17 @@ func TestServeSaysWhatWaits(t *testing.T) {
 	require.Equal(t, 1, strings.Count(p.text(), "▸"))
 }
 
+// Tasks of a folder are in the scope of its arc.yaml, also those of sensors.
+func TestTasksOfAScope(t *testing.T) {
+	s := newShell(t, "scope: acme/anna\nmodel: gpt-5-mini\n")
+	s.write("skills/hello/sensor", "#!/bin/sh\necho '[{\"subject\": \"greet anna\", \"key\": \"anna\"}]'\n")
+	s.ok("tasks", "add", "tidy up")
+	s.ok("sensors")
+	tasks := s.ok("tasks")
+	require.Contains(t, tasks, "tidy up")
+	require.Contains(t, tasks, "greet anna")
+}
+
 // What a folder starts is its owner's to say: a stranger's arc.yaml, here or above, is taken up by --dir alone.
 func TestStrangersFolder(t *testing.T) {
 	if os.Getuid() != 0 {

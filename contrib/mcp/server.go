@@ -76,7 +76,8 @@ type Options struct {
 	// could not be found out. It is called concurrently.
 	Verify func(ctx context.Context, token string) (user string, err error)
 
-	// Queue returns the queue that tasks_add adds to; nil: there is no such tool.
+	// Queue returns the queue that tasks_add adds to; nil: there is no such tool. For the scope "" it adds to
+	// that of queue.Options: let it be the Options.Scope of the Agent.
 	Queue func(ctx context.Context, scope memory.Scope) (*queue.Queue, error)
 
 	Tools   []string     // names of those that are offered; none: all

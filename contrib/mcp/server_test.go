@@ -242,6 +242,14 @@ func TestTasksAdd(t *testing.T) {
 	_, text := p.call("tasks_add", m{"subject": "x", "priority": 77})
 	require.Contains(t, text, "priority")
 	require.NotContains(t, connect(t, agent(t, arc.Host{}), nil, nil).out, "tasks_add")
+
+	q, err = queue.Open(t.Context(), store.NewGroup(store.NewMem()), &queue.Options{Scope: "acme/anna"})
+	require.NoError(t, err)
+	p = connect(t, agent(t, arc.Host{}), &Options{
+		Queue: func(context.Context, memory.Scope) (*queue.Queue, error) { return q, nil },
+	}, nil)
+	out, _ = p.call("tasks_add", m{"subject": "tidy"})
+	require.Contains(t, out["id"], "acme/anna//")
 }
 
 func TestIdentity(t *testing.T) {
