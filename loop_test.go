@@ -719,7 +719,10 @@ func TestNullIsNone(t *testing.T) {
 func stuck(began chan<- bool) act.Worker {
 	return act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
 		func(ctx context.Context, c *act.Call) (*act.Result, error) {
-			began <- true
+			select {
+			case began <- true:
+			case <-ctx.Done(): // it is made again, where nobody waits for that
+			}
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})}
