@@ -254,7 +254,8 @@ func (a *Agent) workOn(
 	end(left)
 	if left && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
 		over := context.WithoutCancel(caller)
-		if err := (View{agent: a, scope: scope}).Cancel(over, id, "the run that called it was canceled"); !isAny(err, nil, ErrState) {
+		err := View{agent: a, scope: scope}.Cancel(over, id, "the run that called it was canceled")
+		if !isAny(err, nil, ErrState) {
 			a.opts.Logger.Error("arc: a run was not canceled", "run", id, "error", err)
 		}
 	}

@@ -179,8 +179,8 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope. Its Erase can leave plans and outcomes. That of another tenant is of this tenant's part of the store, too, and no
-// case finds it.
+// Memory returns the memory of a scope; its Erase can leave plans and outcomes. One of another tenant lies in
+// this tenant's part of the store, where no case finds it.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(scope).c.Scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.

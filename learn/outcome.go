@@ -149,8 +149,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome = o
 	g.Outcome.trim()
-	w := &step{Layer: l, b: b, given: g, err: err}
-	return w.settle(ctx, key, absent)
+	return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
 }
 
 // step learns from an outcome in a commit. What is staged before an error is dropped with it, so that all runs.
@@ -166,7 +165,8 @@ func (w *step) failed(err error) { w.err = cmp.Or(w.err, err) }
 // settle does what an outcome does, in place of what the Advice did before, and keeps it.
 func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learned, error) {
 	w.measure(ctx, +1)
-	w.failed(extract.Episodes(ctx, w.b, w.bank, &w.Case, w.Outcome.Worker, w.Outcome.Answer, w.Outcome.Verdict == Failed, w.At))
+	o := &w.Outcome
+	w.failed(extract.Episodes(ctx, w.b, w.bank, &w.Case, o.Worker, o.Answer, o.Verdict == Failed, w.At))
 	w.credit(ctx)
 	w.refuse(ctx)
 	w.keepPlan(ctx)

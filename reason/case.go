@@ -44,9 +44,9 @@ type Case struct {
 }
 
 // Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
-// ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound (Text and
-// Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is a person's
-// message: memories are recalled by it, too, and the episode has it in place of Text.
+// ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
+// (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is a
+// person's message: memories are recalled by it, too, and the episode has it in place of Text.
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
@@ -67,7 +67,8 @@ func (c *Case) Check() error {
 	if len(c.Data) > 0 && !json.Valid(c.Data) || len(c.Inputs) > 0 && !json.Valid(c.Inputs) {
 		return errors.New("data or inputs are no JSON")
 	}
-	return cmp.Or(store.Limit("data", len(c.Data), 256<<10), store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
+	return cmp.Or(store.Limit("data", len(c.Data), 256<<10),
+		store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
 		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID))
 }
 

@@ -150,7 +150,8 @@ func card(w Card) string {
 func suggestion(s Suggestion) string {
 	var b strings.Builder
 	names := strings.Join(slices.Sorted(maps.Keys(s.Parameters)), ", ")
-	fmt.Fprintf(&b, "[%s] delivered %d times, refused %d times; parameters: %s\n", s.Name, s.Delivered, s.Refused, names)
+	fmt.Fprintf(&b, "[%s] delivered %d times, refused %d times; parameters: %s\n",
+		s.Name, s.Delivered, s.Refused, names)
 	if s.Differs != "" {
 		b.WriteString("what differs: " + s.Differs + "\n")
 	}
@@ -238,8 +239,8 @@ func (k Known) Prompt() string {
 	}
 	const like = "that answered cases like this; {name} stands for a value of this one, or of an earlier result"
 	data("plans", like, each(k.Suggestions, func(s Suggestion) string {
-		delivered := strings.TrimSuffix(fmt.Sprintf("delivered %d×, refused %d×; %s", s.Delivered, s.Refused, fence.Line(s.Differs)), "; ")
-		return fmt.Sprintf("%s (%s): %s", s.Name, delivered, calls(s.Plan))
+		of := fmt.Sprintf("delivered %d×, refused %d×; %s", s.Delivered, s.Refused, fence.Line(s.Differs))
+		return fmt.Sprintf("%s (%s): %s", s.Name, strings.TrimSuffix(of, "; "), calls(s.Plan))
 	})...)
 	if k.Fires != nil {
 		data("calls", "that answered the same case before; do not repeat one whose result you see", calls(*k.Fires))

@@ -138,7 +138,7 @@ type Known struct {
 	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
 	Warnings    []Warning    `cbor:",omitzero"`
 	Suggestions []Suggestion `cbor:",omitzero"`
-	Fires       *Plan        `cbor:",omitzero"` // to carry out without asking a model, in a Call by the worker; nil: none
+	Fires       *Plan        `cbor:",omitzero"` // to carry out without a model, in a Call by its worker; nil: none
 }
 
 // Brief is what a Reasoner decides from.

@@ -267,7 +267,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		j.State = Completed
 	}
 	if n := len(followups); j.State.check() != nil || n > maxFollowups {
-		return fmt.Errorf("%w: state %q, %d follow-ups of at most %d: Add the others", ErrInvalid, j.State, n, maxFollowups)
+		return fmt.Errorf("%w: state %q, %d follow-ups, at most %d: Add the rest", ErrInvalid, j.State, n, maxFollowups)
 	}
 	if failure != nil {
 		followups, j.Summary = nil, failure.Error()

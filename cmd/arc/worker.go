@@ -129,7 +129,9 @@ func (a *app) coder(w workerConfig) act.Executor {
 	return act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
 		asked := *c
 		asked.Task.Objective = strings.TrimSpace(a.orders(c, w.System) + "\n\n" + c.Task.Objective)
-		env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "ARC_CREDS_PASSWORD=") })
+		env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+			return strings.HasPrefix(v, "ARC_CREDS_PASSWORD=")
+		})
 		env = append(env, "ARC_DIR="+a.dir, "ARC_TASK="+taskOf(c.Run)) // it has its own keys
 		r, err := workspace.CodingAgent(a.command(ctx, env, w.Agent)).Execute(ctx, &asked)
 		if r != nil {

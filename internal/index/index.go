@@ -21,7 +21,7 @@ import (
 type Doc struct {
 	Trigger string // counts twice
 	Content string
-	Actor   string      // who said it, by name, "" for none; the records of an actor whom a question names come before others
+	Actor   string      // who said it, by name; "": none. Records of whom a question names come first
 	Thread  string      // the conversation that [Index.Join] puts it in, "" for none
 	Day     []text.Term // the words of its date, which count in no length; the last is of the day of the year
 }

@@ -73,8 +73,8 @@ type past struct {
 	Rests    time.Time   `cbor:"2,keyasint,omitzero"`  // until then
 }
 
-// Open returns a Keeper of the goals in the World's scope. The Group is over the part of its tenant
-// of a's store, see store.Sub.
+// Open returns a Keeper of the goals in the World's scope. The Group is over the part of its tenant of a's
+// store, see store.Sub.
 //
 // It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the
 // scope, and memory_health.
