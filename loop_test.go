@@ -50,12 +50,26 @@ func agent(t *testing.T, st store.Store, h arc.Host, o *arc.Options) (*arc.Agent
 	opts.OnEvent = func(_ memory.Scope, _ string, e arc.Event) {
 		mu.Lock()
 		defer mu.Unlock()
-		*story = append(*story, strings.TrimSuffix(strings.TrimSpace(e.Kind+" "+e.Name)+": "+e.Text, ": "))
+		*story = append(*story, told(e))
 	}
 	a, err := arc.New(t.Context(), st, h, &opts)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, a.Close()) })
 	return a, story
+}
+
+// told is an event of a story.
+func told(e arc.Event) string {
+	return strings.TrimSuffix(strings.TrimSpace(e.Kind+" "+e.Name)+": "+e.Text, ": ")
+}
+
+// journal is the story of a run as it is kept: OnEvent may be told of a run that goes on by itself after Wait.
+func journal(t *testing.T, a *arc.Agent, id string) (story []string) {
+	for e, err := range a.In("").Journal(t.Context(), id) {
+		require.NoError(t, err)
+		story = append(story, told(e))
+	}
+	return story
 }
 
 // planned is a reasoner that answers with these decisions, and the last one again and again.
@@ -1151,12 +1165,12 @@ func TestPlanIsLeft(t *testing.T) {
 		gate := act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
 			return act.Verdict{Pass: refused == "", Complaint: refused}, nil
 		})
-		a, story := agent(t, nil, arc.Host{Workers: []act.Worker{{
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{{
 			Name: "mend", Executor: tools.New(model, nil, test, edit), Gates: []act.Gate{gate},
 		}}}, nil)
 		o := arc.Objective{Text: "Mend the build.", Situation: "red"}
 		for i := range 6 {
-			*story, asked, refused = nil, 0, ""
+			asked, refused = 0, ""
 			if irreversible && i == 3 {
 				refused = "still red"
 			}
@@ -1172,9 +1186,10 @@ func TestPlanIsLeft(t *testing.T) {
 			if irreversible {
 				left = "left test: it cannot be undone"
 			}
-			require.Equal(t, i == 1, slices.ContainsFunc(*story, func(s string) bool { return strings.HasPrefix(s, "learned") }), *story)
-			require.Equal(t, i > 1, slices.Contains(*story, left), *story)
-			require.Equal(t, i > 1 && !irreversible, slices.Contains(*story, fired), *story)
+			story := journal(t, a, r.ID)
+			require.Equal(t, i == 1, slices.ContainsFunc(story, func(s string) bool { return strings.HasPrefix(s, "learned") }), story)
+			require.Equal(t, i > 1, slices.Contains(story, left), story)
+			require.Equal(t, i > 1 && !irreversible, slices.Contains(story, fired), story)
 			require.Equal(t, i > 1 && !irreversible, r.Fired == 1)
 			if asks := 3; !irreversible { // of the plan that fires the model makes the second call, and the answer
 				if i > 1 {
