@@ -32,12 +32,14 @@ type Match struct {
 // scratch is memory that searches use again.
 type scratch struct {
 	words   []word
-	rest    []float32 // by word: the most that it and those after it can add
-	scores  []float32 // by row, zero between searches
-	tau     []float32 // by row, zero between words
-	touched []uint32  // rows with a score
-	now     []uint32  // rows that the word at hand counts for
-	best    []float32
+	rest    []float32       // by word: the most that it and those after it can add
+	scores  []float32       // by row, zero between searches
+	tau     []float32       // by row: how much of the word at hand it has, and stands near; zero between words
+	touched []uint32        // rows with a score: the candidates
+	now     []uint32        // rows that the word at hand counts for
+	closed  bool            // no others become candidates
+	least   float32         // what has no such score in the end is not wanted
+	best    []float32       // of raise
 	total   float64         // what the query asks for
 	size    float64         // its words
 	named   uint32          // the one actor whom it names
@@ -60,11 +62,12 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // Search returns what q finds, best first.
 //
-// It walks the postings of the rarest words, until what is left cannot lift a new record among the K best,
-// and looks common words up for the candidates only. rest[n] is the most that the words from the n-th on add
-// to any record, and scores only grow, so the K-th best score of now (least) is at most that of the end: a
-// record without a score is out once rest[n] < least, one with a score s once s + rest[n] < least. Both hold
-// at each step, so when they are looked at changes the time and not what is found (TestAgainstAScan).
+// It is MaxScore (Turtle and Flood 1995). The rarest words are walked first, and bring candidates, until what
+// is left cannot lift a new record among the K best; common words are then looked up for the candidates only.
+// rest[n] is the most that the words from the n-th on add to any record, and scores only grow, so the K-th
+// best score of now (least) is at most that of the end: a record without a score is out once rest[n] < least,
+// one with a score s once s + rest[n] < least. Both hold at each step, so when they are looked at changes the
+// time and not what is found (TestAgainstAScan).
 func (ix *Index) Search(q *Query) []Match {
 	sc := scratches.Get().(*scratch)
 	defer func() { // also when Wants panics
@@ -76,34 +79,33 @@ func (ix *Index) Search(q *Query) []Match {
 		scratches.Put(sc)
 	}()
 	ix.weigh(sc, q)
-	least, n := float32(0), 0
+	n := 0
 	for ; n < len(sc.words); n++ {
-		w := &sc.words[n]
-		if w.stop && sc.content || sc.rest[n] < least {
+		w, rest := &sc.words[n], sc.words[n+1:]
+		if w.stop && sc.content || sc.rest[n] < sc.least {
 			break // no new candidates
 		}
-		ix.walk(sc, w, false)
-		if n+1 < len(sc.words) && sc.rest[0] > 2*sc.rest[n+1] && len(sc.touched) < 4*sc.words[n+1].df() {
-			least = ix.least(sc, q, least)
+		ix.walk(sc, w)
+		if len(rest) > 0 && 2*sc.rest[n+1] < sc.rest[0] && len(sc.touched) < 4*rest[0].df() {
+			sc.raise(q) // it may end the loop, in less time than the next word takes
 		}
 	}
-	for ; n < len(sc.words); n++ {
-		w := &sc.words[n]
-		sc.prune(least, sc.rest[n])
-		if w.df() < 40*len(sc.touched) {
-			ix.walk(sc, w, true)
+	for sc.closed = true; n < len(sc.words); n++ {
+		sc.prune(sc.rest[n])
+		if w := &sc.words[n]; w.df() < 40*len(sc.touched) { // a candidate takes as long as 40 postings
+			ix.walk(sc, w)
 		} else {
-			ix.look(sc, w)
-			least = ix.least(sc, q, least)
+			ix.lookUp(sc, w)
+			sc.raise(q)
 		}
 	}
-	least = max(least, ix.least(sc, q, least))
-	return ix.found(sc, q, least)
+	sc.raise(q)
+	return ix.found(sc, q)
 }
 
 // found returns the candidates that have come to least.
-func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
-	sc.prune(max(least, math.SmallestNonzeroFloat32), 0)
+func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
+	sc.prune(0)
 	out = slices.Grow(q.Found, len(sc.touched))
 	long := math.Pow(max(sc.size, 4)/4, 0.75) // the same share of a long query is more
 	for _, r := range sc.touched {
@@ -124,10 +126,10 @@ func (ix *Index) found(sc *scratch, q *Query, least float32) (out []Match) {
 }
 
 // prune leaves only what may come to least, if rest is the most that can be added.
-func (sc *scratch) prune(least, rest float32) {
+func (sc *scratch) prune(rest float32) {
 	n := 0
 	for _, r := range sc.touched {
-		if sc.scores[r]+rest >= least {
+		if sc.scores[r]+rest >= sc.least {
 			sc.touched[n] = r
 			n++
 		} else {
@@ -147,7 +149,7 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 	}
 	var buf [64]text.Term
 	terms := ix.an.Append(buf[:0], q.Text)
-	sc.ofDay = ix.ofDays(q.Days)
+	sc.ofDay, sc.closed, sc.least = ix.ofDays(q.Days), false, math.SmallestNonzeroFloat32
 	terms = append(terms, slices.Concat(q.Days...)...)
 	for _, t := range terms {
 		if len(sc.words) < 256 && !slices.ContainsFunc(sc.words, func(w word) bool { return w.text == t.Text }) {
@@ -297,9 +299,8 @@ func (ix *Index) around(r uint32, shares *[2][reach]float32, buf *[1 + 2*reach]n
 	return buf[:n]
 }
 
-// walk adds what a word gives to all records that have it or stand near one that does; with known, only to
-// those that have a score already.
-func (ix *Index) walk(sc *scratch, w *word, known bool) {
+// walk adds what a word gives to the records that have it or stand near one that does.
+func (ix *Index) walk(sc *scratch, w *word) {
 	var buf [1 + 2*reach]neighbour
 	tau, now := sc.tau, sc.now[:0]
 	for _, has := range w.term.postings {
@@ -307,9 +308,7 @@ func (ix *Index) walk(sc *scratch, w *word, known bool) {
 		x := &ix.rows[r]
 		p := has.count() * norms[x.length]
 		if !x.linked { // the short way of the loop below
-			if !known || sc.scores[r] != 0 {
-				ix.credit(sc, w, r, p)
-			}
+			ix.credit(sc, w, r, p)
 			continue
 		}
 		for _, o := range ix.around(r, &given, &buf) {
@@ -320,28 +319,14 @@ func (ix *Index) walk(sc *scratch, w *word, known bool) {
 		}
 	}
 	for _, r := range now {
-		if !known || sc.scores[r] != 0 {
-			ix.credit(sc, w, r, tau[r])
-		}
+		ix.credit(sc, w, r, tau[r])
 		tau[r] = 0
 	}
 	sc.now = now[:0]
 }
 
-// credit adds what a word gives to a record.
-func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
-	if sc.scores[r] == 0 {
-		sc.touched = append(sc.touched, r)
-	}
-	gain := w.gain * tau / (tau + k1)
-	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].asks {
-		gain *= ix.factor(sc, r)
-	}
-	sc.scores[r] += gain
-}
-
-// look adds what a common word gives to the candidates.
-func (ix *Index) look(sc *scratch, w *word) {
+// lookUp adds what a common word gives to the candidates.
+func (ix *Index) lookUp(sc *scratch, w *word) {
 	var buf [1 + 2*reach]neighbour
 	for _, r := range sc.touched {
 		tau := float32(0)
@@ -356,29 +341,45 @@ func (ix *Index) look(sc *scratch, w *word) {
 	}
 }
 
-// least returns a score below which nothing is wanted, going by the scores so far. Its time goes with K.
-func (ix *Index) least(sc *scratch, q *Query, known float32) float32 {
-	if q.K == 0 || q.K > 256 || len(sc.touched) < q.K {
-		return known
+// credit adds what a word gives to a record, which is a candidate from then on, unless it is too late for that.
+func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
+	if sc.scores[r] == 0 {
+		if sc.closed {
+			return
+		}
+		sc.touched = append(sc.touched, r)
 	}
-	sc.best = sc.best[:0]
+	gain := w.gain * tau / (tau + k1)
+	if sc.named != 0 || sc.ofDay != nil || ix.rows[r].asks {
+		gain *= ix.factor(sc, r)
+	}
+	sc.scores[r] += gain
+}
+
+// raise raises least to a score below which nothing is wanted, going by the scores so far: that of the K-th
+// best, and what the Gate lets in. Its time goes with K.
+func (sc *scratch) raise(q *Query) {
+	if q.K == 0 || q.K > 256 || len(sc.touched) < q.K {
+		return
+	}
+	best := sc.best[:0]
 	for _, r := range sc.touched {
 		s := sc.scores[r]
-		if s < known || len(sc.best) == q.K && s <= sc.best[0] || !q.wants(r) {
+		if s < sc.least || len(best) == q.K && s <= best[0] || !q.wants(r) {
 			continue
 		}
-		at, _ := slices.BinarySearch(sc.best, s)
-		if sc.best = slices.Insert(sc.best, at, s); len(sc.best) > q.K {
-			sc.best = slices.Delete(sc.best, 0, 1)
+		at, _ := slices.BinarySearch(best, s)
+		if best = slices.Insert(best, at, s); len(best) > q.K {
+			best = slices.Delete(best, 0, 1)
 		}
 	}
-	if len(sc.best) < q.K {
-		return known
+	if sc.best = best; len(best) < q.K {
+		return
 	}
-	least := sc.best[0]
+	kth := best[0]
 	if q.Gate > 0 {
-		least = min(least, float32(q.Gate)*sc.best[q.K-1])
+		kth = min(kth, float32(q.Gate)*best[q.K-1])
 	}
 	const rounding = 1 - 1e-5 // scores are sums in another order for each row
-	return max(known, rounding*least)
+	sc.least = max(sc.least, rounding*kth)
 }
