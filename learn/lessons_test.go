@@ -68,7 +68,7 @@ func BenchmarkManyScopes(b *testing.B) {
 	}
 }
 
-// Two teams mean something else by the same words: each goes by its own, and no team's no brings it the other's.
+// Two teams mean something else by the same words: each goes by what it has delivered and refused itself.
 func TestTeamsMeanTheirOwn(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	ask := func(user, definition string) (learn.Case, *reason.Plan) {
@@ -89,20 +89,32 @@ func TestTeamsMeanTheirOwn(t *testing.T) {
 	wrong := b.before(cy)
 	require.NotNil(t, wrong.Fires)
 	b.after(wrong, learn.Outcome{Verdict: learn.Failed, Complaint: "not what we mean"})
-	require.Nil(t, b.before(anna).Fires, "a no is heard by all")
+	di, _ := ask("support/di", "")
+	require.Nil(t, b.before(di).Fires, "a no is heard by who has not delivered it")
+	require.Equal(t, ordered, b.before(anna).Fires, "and is not hers")
 	b.deliver(bo, active)
 	b.deliver(cy, active)
-	require.Nil(t, b.before(anna).Fires, "and brings nobody the others' plan")
-	for range 2 {
-		b.deliver(anna, ordered)
-	}
-	require.Equal(t, ordered, b.before(anna).Fires)
+	require.Equal(t, active, b.before(di).Fires)
+	a := b.before(anna)
+	require.Equal(t, ordered, a.Fires)
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "not any more"})
+	require.Nil(t, b.before(anna).Fires, "her own no stops it, and brings her nobody's")
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, k.Suggestions, 1)
+	k.Suggestions[0].Retired = true
+	_, err = b.Edit(t.Context(), "acme", k.Suggestions[0])
+	require.NoError(t, err)
+	require.Nil(t, b.before(bo).Fires, "a person has retired it for all")
+	k.Suggestions[0].Retired = false
+	_, err = b.Edit(t.Context(), "acme", k.Suggestions[0])
+	require.NoError(t, err)
 	own := anna
 	own.Scope = "acme"
 	for range 2 {
 		b.deliver(own, plan("count", `{"of":"customers"}`))
 	}
-	k, err := b.Known(t.Context(), "acme")
+	k, err = b.Known(t.Context(), "acme")
 	require.NoError(t, err)
 	require.Len(t, k.Suggestions, 2, "its own, and what those below share")
 }

@@ -309,7 +309,7 @@ func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) 
 func (v *look) plans(ctx context.Context, key string) *record {
 	from, up := v.sources(ctx, planKind, key)
 	if v.s.key != "" && slices.ContainsFunc(from[0].Plans, func(p *plan) bool { return len(p.Deliveries) > 1 }) {
-		from = from[:1] // it goes by its own: others may mean something else by the words
+		from, up = from[:1], &record{Plans: up.Plans} // it goes by its own: others may mean something else
 	}
 	if key == v.s.key && len(v.s.in) > 0 { // that of the very case has its deliveries for longer
 		from = append(from, v.record(ctx, v.c.Scope, planKind, v.s.exact))
