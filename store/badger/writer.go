@@ -1,6 +1,7 @@
 package badger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,46 +12,23 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// request is a commit or a compaction that waits to be carried out.
+// request is a commit that waits to be carried out.
 type request struct {
-	ctx     context.Context
-	ops     []store.Op
-	compact bool
-
+	ops  []store.Op
 	rev  store.Revision // the answer, once done is closed
 	err  error
 	done chan struct{}
 }
 
 // Commit applies all ops or none, and returns when they are on disk. Once it has begun it waits for the
-// outcome, for as long as a rewrite takes.
+// outcome, for as long as a rewrite takes. One of those who wait leads: it carries out what waits, as one
+// group, so that no commit waits for another goroutine to begin with it.
 func (s *disk) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.Check(ops...); err != nil {
 		return 0, err
 	}
-	return s.ask(&request{ctx: ctx, ops: ops})
-}
-
-// Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced
-// before; what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
-// [store.ErrFull]. A ctx that ends leaves the store as it was.
-func (s *disk) Compact(ctx context.Context) error {
-	_, err := s.ask(&request{ctx: ctx, compact: true})
-	return err
-}
-
-// ask queues a request and waits for its answer. One of those who wait leads: it carries out what waits, as
-// one group, so that no commit waits for another goroutine to begin with it.
-func (s *disk) ask(r *request) (store.Revision, error) {
-	r.done = make(chan struct{})
-	s.mu.Lock()
-	err := errors.Join(r.ctx.Err(), s.usableLocked())
-	if err == nil {
-		s.mu.queue = append(s.mu.queue, r)
-		s.asking.Add(1)
-	}
-	s.mu.Unlock()
-	if err != nil {
+	r := &request{ops: ops, done: make(chan struct{})}
+	if err := s.admit(ctx, r); err != nil {
 		return 0, err
 	}
 	defer s.asking.Done()
@@ -65,7 +43,32 @@ func (s *disk) ask(r *request) (store.Revision, error) {
 	}
 }
 
-// carryOut makes the next group of what waits, or a compaction; and before that, a rewrite that is due.
+// Compact rewrites the store while commits wait. The files then hold nothing that was deleted or replaced
+// before; what a scan still reads goes with the scan. Twice the size of the store must be free, or it returns
+// [store.ErrFull]. A ctx that ends leaves the store as it was.
+func (s *disk) Compact(ctx context.Context) error {
+	if err := s.admit(ctx); err != nil {
+		return err
+	}
+	defer s.asking.Done()
+	s.lead <- struct{}{}
+	defer func() { <-s.lead }()
+	return s.rewrite(ctx)
+}
+
+// admit queues requests of a caller, for whom Close then waits until s.asking.Done.
+func (s *disk) admit(ctx context.Context, rs ...*request) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := cmp.Or(ctx.Err(), s.usableLocked())
+	if err == nil {
+		s.mu.queue = append(s.mu.queue, rs...)
+		s.asking.Add(1)
+	}
+	return err
+}
+
+// carryOut makes the next group of what waits, and before that a rewrite that is due.
 func (s *disk) carryOut() {
 	if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, s.tried) && s.open.Err() == nil {
 		if s.tried = added; s.rewrite(s.open) == nil {
@@ -78,7 +81,7 @@ func (s *disk) carryOut() {
 		s.mu.queue = s.mu.queue[1:]
 	}
 	s.mu.Unlock()
-	if len(g.all) > 0 {
+	if len(g.all) > 0 { // else others have led
 		s.commit(&g)
 	}
 }
@@ -93,7 +96,7 @@ type group struct {
 
 const maxGroupSize = tableBytes*15/100 - 64<<10 // Badger's limit of a transaction
 
-// takes adds a commit, unless it shares a key or the group is full. A compaction is a group of its own.
+// takes adds a commit, unless it shares a key or the group is full.
 func (g *group) takes(r *request) bool {
 	size := g.size
 	for i := range r.ops {
@@ -102,7 +105,7 @@ func (g *group) takes(r *request) bool {
 		}
 		size += len(r.ops[i].Key) + len(r.ops[i].Value) + 32
 	}
-	if len(g.all) > 0 && (size > maxGroupSize || r.compact || g.all[0].compact) {
+	if len(g.all) > 0 && size > maxGroupSize {
 		return false
 	}
 	for i := range r.ops {
@@ -112,13 +115,10 @@ func (g *group) takes(r *request) bool {
 	return true
 }
 
-// commit writes a group. A write that fails leaves the outcome unknown, and the store failed.
+// commit writes a group and answers. A write that fails leaves the outcome unknown, and the store failed.
 func (s *disk) commit(g *group) {
-	err := s.checkRoom(0)
-	if g.all[0].compact {
-		err = s.rewrite(g.all[0].ctx)
-	} else if err == nil {
-		var written bool
+	written, err := false, s.checkRoom(0)
+	if err == nil {
 		if written, err = s.mu.gen.write(g, s.mu.last+1); err != nil {
 			err = s.fail(err)
 		} else if written {
