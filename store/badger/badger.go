@@ -10,8 +10,7 @@
 // One process at a time has a directory open, on a local file system. While less than 256 MiB of the disk are
 // free, and without descriptors or inodes, commits are refused with [store.ErrFull] and reads go on; while the
 // store is rewritten such a lack may end the process, because Badger writes through memory maps, and nothing
-// acknowledged is lost.
-// There is no repair: restore a damaged store from a copy (see [store.Copy]). Not for systems of 32 bits.
+// acknowledged is lost. There is no repair: restore a copy (see [store.Copy]). Not for systems of 32 bits.
 package badger
 
 import (
@@ -209,8 +208,9 @@ func (s *disk) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, e
 		if err == nil {
 			defer s.leave(gen)
 		}
-		for r := r; err == nil; _, _, err = s.enter(ctx, false) {
-			page, more, failed := gen.page(r, seq)
+		for r, more := r, true; err == nil && more; {
+			var page []store.Entry
+			page, more, err = gen.page(r, seq)
 			s.use.RUnlock()
 			for _, e := range page {
 				if ctx.Err() != nil {
@@ -221,14 +221,13 @@ func (s *disk) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, e
 					return
 				}
 			}
-			if err = failed; err != nil {
-				break
+			if more {
+				r.After, r.Limit = page[len(page)-1].Key, max(r.Limit-len(page), 0)
+				_, _, err = s.enter(ctx, false)
 			}
-			if !more {
-				return
-			}
-			r.After, r.Limit = page[len(page)-1].Key, max(r.Limit-len(page), 0)
 		}
-		yield(store.Entry{}, err)
+		if err != nil {
+			yield(store.Entry{}, err)
+		}
 	}
 }

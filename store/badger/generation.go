@@ -29,7 +29,7 @@ type generation struct {
 	tabled uint64   // the newest commit in a table when it was opened: later ones were in logs
 	log    int      // the number of Badger's newest log, or of an older one
 	file   *os.File // that log; nil: not opened yet
-	left   int      // bytes that were made ready in it, by a high estimate of what was written since
+	ready  int      // bytes that have a place in it before they are written; not fewer than this
 	users  int      // scans, and one while it counts; guarded by disk.mu
 }
 
@@ -212,31 +212,35 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	return true, err
 }
 
-// sync makes the last group durable, of so many bytes, which the newest log has whole: with SyncWrites Badger
-// would sync its empty value log too. Where a full table made it begin a log, the one before was synced.
-//
-// A sync of bytes that have a place on the disk takes a third less time: the file system's books stay as they
-// are. So the log's next hole is filled with the zeros as which it reads; what was written is in none.
+// sync makes the last group durable, of so many bytes, which the newest log has whole; with SyncWrites Badger
+// would sync its empty value log, too.
 func (g *generation) sync(size int) (err error) {
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
-	for _, missing := os.Stat(name(g.log + 1)); missing == nil; _, missing = os.Stat(name(g.log + 1)) {
-		_ = g.file.Close() // it was synced
-		g.log, g.left, g.file, err = g.log+1, 0, nil, syncDir(g.dir)
+	begun := func(log int) bool { _, err := os.Stat(name(log)); return err == nil }
+	for begun(g.log + 1) { // where a table was full; Badger has synced the log before
+		_ = g.file.Close()
+		g.log, g.file, g.ready, err = g.log+1, nil, 0, errors.Join(err, syncDir(g.dir))
 	}
 	if g.file == nil {
 		g.file, _ = os.OpenFile(name(g.log), os.O_RDWR, 0)
 	}
-	if g.file == nil { // there is no descriptor: Badger has its own
+	if g.file == nil { // there is no descriptor for it, and Badger has its own
 		return errors.Join(err, g.db.Sync())
 	}
 	err = errors.Join(err, g.file.Sync())
-	if g.left -= size; err == nil && g.left < 0 {
-		if hole, _ := g.file.Seek(0, 4); hole > 0 && hole < g.db.Opts().MemTableSize { // SEEK_HOLE of Linux
-			_, _ = g.file.WriteAt(zeros, hole) // without room it is as if this were not there
-		}
-		g.left = len(zeros) / 2
+	if g.ready -= size; err == nil && g.ready < 0 {
+		g.makeReady()
 	}
 	return err
+}
+
+// makeReady fills the log's next hole, in which nothing was written, with the zeros as which it reads. A sync of
+// bytes that have a place on the disk takes a third less time: the file system's books stay as they are.
+func (g *generation) makeReady() {
+	if hole, _ := g.file.Seek(0, 4); hole > 0 && hole < g.db.Opts().MemTableSize { // SEEK_HOLE of Linux
+		_, _ = g.file.WriteAt(zeros, hole) // without room it is as if this were not there
+	}
+	g.ready = len(zeros) / 2
 }
 
 // check returns a *store.ConflictError if a condition does not hold.
@@ -306,7 +310,6 @@ var groupKey = []byte("g")
 func keyOf(key string) []byte { return append(append(make([]byte, 0, len(key)+1), 'k'), key...) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 var zeros = make([]byte, 256<<10) // what is made ready of a log
 
 func sum(key, value []byte) uint32 {
