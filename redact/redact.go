@@ -27,8 +27,8 @@ import (
 type Options struct {
 	Allow []string // values that are no secrets though they look like it, whole and in this case
 
-	// Find returns further secrets of a prose that is clean of the others, as another scanner finds them. Each
-	// is replaced wherever it stands. It may be called concurrently. Where it panics, the whole text goes.
+	// Find returns further secrets of a prose without the known ones; JSON (Data, Inputs, outputs) it does not
+	// get. Each goes wherever it stands in it. It may be called concurrently; where it panics all text goes.
 	Find func(text string) []string
 }
 
