@@ -117,8 +117,7 @@ type Space struct {
 	batch *store.Batch // nil: each write is a commit
 }
 
-// Stage returns the Space whose writes go into a batch of the Bank's Group, at the tenant's keys. They can be
-// read once that is committed.
+// Stage returns the Space whose writes go into a batch of the Bank's Group, and are read once it is committed.
 func (s Space) Stage(b *store.Batch) Space {
 	s.batch = b
 	return s

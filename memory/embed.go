@@ -25,9 +25,10 @@ import (
 // Embed returns as many vectors as texts, or an error, after which it is asked again: for one text, then for
 // twice as many each time, up to 32, after a pause of a second that grows to five minutes, whatever a server
 // says of waiting. So a text that it refuses, of up to 16 KiB, holds up no other, is found by its words, and
-// is sent every five minutes: cut what the model does not take. A recall waits for it, one of a learn.Layer up
-// to three times: let it end in an error after some 200 ms, and words alone are used. It may be called
-// concurrently. Model names model and, where it can be chosen, dimension: another name has vectors made anew.
+// is sent every five minutes: cut what the model does not take. A recall waits for it, for 2 s or half
+// of what its context has left, one of a learn.Layer up to three times: let it end in an error after some
+// 200 ms, and words alone are used. It may be called concurrently. Model names model and, where it can be
+// chosen, dimension: another name has vectors made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string
@@ -176,7 +177,11 @@ func (m *embeds) query(ctx context.Context, text string) []float32 {
 	if v, ok := m.queries.Get(text); ok {
 		return v
 	}
-	vs, err := m.vectors(ctx, queryTimeout, []string{text})
+	most := queryTimeout
+	if ends, is := ctx.Deadline(); is { // half of the time is for what words find
+		most = max(1, min(most, time.Until(ends)/2))
+	}
+	vs, err := m.vectors(ctx, most, []string{text})
 	if err != nil {
 		return nil
 	}

@@ -103,8 +103,7 @@ func activation(q *Query, c *Candidate, noise float64) float64 {
 	return a
 }
 
-// minAge is the least age of a use in seconds, so that none weighs infinitely much (ACT-R 7,
-// compute-references).
+// minAge is the least age of a use in seconds, so that none weighs infinitely (ACT-R 7, compute-references).
 const minAge = 0.05
 
 // baseLevel is that of n uses, of which the latest are known by their ages in seconds, the most recent first,

@@ -43,8 +43,7 @@ type ask struct {
 
 var asks = sync.Pool{New: func() any { return new(ask) }}
 
-// begun is the time by which what supersedes something has begun to hold: what is dated ahead is found, and
-// hides nothing yet.
+// begun is the time by which what supersedes something holds: what is dated ahead is found, and hides nothing.
 func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
 
 // done ends the use of what was found.
@@ -165,10 +164,7 @@ func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allow
 
 // allows is wants for records of any kind.
 func (a *ask) allows(r *record) bool {
-	place := a.live
-	if r.Archived {
-		place = a.cold
-	}
+	place := r.Archived && a.cold || !r.Archived && a.live
 	trust := a.Trust == 0 || r.Trusted == (a.Trust == Trusted)
 	return place && trust && r.At <= a.at && r.At >= a.since
 }
@@ -319,7 +315,14 @@ func (t *table) search(fs []found, a *ask) []found {
 	if len(t.slots)+len(t.over) == 0 {
 		return fs
 	}
-	return append(fs[:first], t.giveWay(fs[first:], a)...)
+	out := t.giveWay(fs[first:], a)
+	for _, o := range fs[:first] { // of a value that two scopes have, that of the first is told
+		out = slices.DeleteFunc(out, func(f found) bool {
+			same := o.r.is(Fact) && f.r.is(Fact) && o.r.more().Slot == f.r.more().Slot
+			return same && f.r.more().Slot != "" && (o.r.Trusted || !f.r.Trusted)
+		})
+	}
+	return append(fs[:first], out...)
 }
 
 // giveWay puts what holds into the place of what is superseded, whatever their rows.
@@ -440,7 +443,7 @@ func (t *table) why(a *ask, r *record) string {
 	case !a.wants(r):
 		return "of another kind, time or trust"
 	default:
-		return "no word of the query stands in it or near it"
+		return "no word of the query stands in it or near it, or another scope's value of its Slot comes before"
 	}
 }
 

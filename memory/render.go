@@ -16,8 +16,7 @@ const maxRendered = 4 << 10
 // A text of over 4 KiB is cut there and ends with "…". It says of each hit whether somebody vouches for it,
 // what it supersedes, and what it goes with. No hits: "".
 //
-// The same hits are the same text. The fence tells a model data from instructions; whether the model heeds it
-// is up to the model.
+// The same hits are the same text. The fence tells data from instructions to a model, which may not heed it.
 func Render(hits []Hit) string {
 	if len(hits) == 0 {
 		return ""
