@@ -404,7 +404,6 @@ func (a *Agent) load(
 		r, rev, err = load[record](ctx, st, t.key)
 	}
 	if missing(err) {
-		t.journal.Fresh()
 		return t, nil
 	}
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +45,6 @@ type Journal struct {
 	failed error   // under mu
 	next   int     // the number of the next event, if sure; else at least that; under mu
 	sure   bool
-	made   map[string]bool // the steps that may be there, of one that began empty and has asked nobody; under mu
 }
 
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
@@ -65,9 +63,6 @@ func NewJournal(
 ) *Journal {
 	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1}
 }
-
-// Fresh says that nothing has been written to the Journal yet: it need not be read for what is not there.
-func (j *Journal) Fresh() { j.sure, j.made = true, map[string]bool{} }
 
 // record is what is kept of a step.
 type record struct {
@@ -89,12 +84,6 @@ const (
 
 // get returns the step of a name; one that is not there has the state stepNew.
 func (j *Journal) get(ctx context.Context, name string) (record, error) {
-	j.mu.Lock()
-	absent := j.made != nil && !j.made[name]
-	j.mu.Unlock()
-	if absent {
-		return record{Name: name}, nil
-	}
 	r, _, err := codec.Load[record](ctx, j.g.Store(), j.prefix+"s/"+name)
 	r.Name = name
 	return r, j.kept(ctx, err)
@@ -148,13 +137,6 @@ func (j *Journal) alone(ctx context.Context, name string) (free func(), err erro
 
 // put commits a step with events and all that was noted before.
 func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
-	j.mu.Lock()
-	if strings.HasPrefix(r.Name, "ask/") {
-		j.made = nil // whoever rules writes to the Journal, too
-	} else if j.made != nil {
-		j.made[r.Name] = true
-	}
-	j.mu.Unlock()
 	if len(r.Value) > maxKept {
 		r.Value = nil
 	}
@@ -184,10 +166,8 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 	if noted > 0 {
 		events = slices.Concat(j.noted, events)
 	}
-	next, sure, free := j.next, j.sure, store.Absent
-	if j.sure = sure && len(events) == 0; j.made != nil {
-		free = store.Any // nobody else writes
-	}
+	next, sure := j.next, j.sure
+	j.sure = sure && len(events) == 0
 	j.mu.Unlock()
 	if len(events) == 0 {
 		return nil
@@ -204,7 +184,7 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 		for size := 0; n < len(events) && size < maxText; n++ { // an entry has as much, and its last event
 			size += events[n].size()
 		}
-		if err := codec.Put(b, j.prefix+eventKey(next), events[:n], free); err != nil {
+		if err := codec.Put(b, j.prefix+eventKey(next), events[:n], store.Absent); err != nil {
 			return err
 		}
 	}
