@@ -198,6 +198,51 @@ func TestHeldUpAtAnyCommit(t *testing.T) {
 	}
 }
 
+// A process is frozen when a payment has begun and is not sent yet. Another one takes the run up, a person says
+// yes, and it is paid; the first wakes, and sends what it had begun: for the bank that is the same payment.
+func TestFrozenBeforeItIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, booked, wake := store.NewMem(), map[string]int{}, make(chan struct{})
+		host := func(frozen bool) arc.Host {
+			pay := act.Worker{Name: "bank", Irreversible: true, Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+				func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+					if frozen {
+						<-wake
+					}
+					booked[act.IdempotencyKey(ctx)]++
+					return &act.Result{Text: "paid"}, nil
+				})}
+			return arc.Host{Workers: []act.Worker{pay}}
+		}
+		own := &line{Changer: st}
+		a, _ := agent(t, own, host(true), &arc.Options{Process: "a"})
+		b, _ := agent(t, st, host(false), &arc.Options{Process: "b"})
+		ended := make(chan error, 1)
+		go func() {
+			_, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "Pay the invoice."})
+			ended <- err
+		}()
+		synctest.Wait()
+		own.set(true, nil)
+		time.Sleep(time.Minute)
+		r, err := b.In("").Report(t.Context(), "7")
+		require.NoError(t, err)
+		require.Len(t, r.Approvals, 1)
+		why := strings.Join(r.Approvals[0].Why, " ")
+		require.NoError(t, b.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "ann", Allow: true}))
+		r, err = b.In("").Wait(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, "paid", r.Text)
+		close(wake)
+		require.Error(t, <-ended)
+		require.Len(t, booked, 1)
+		for key, n := range booked {
+			require.Equal(t, 2, n)
+			require.Contains(t, why, key, "what the person could ask the bank for")
+		}
+	})
+}
+
 // What a person says to one process reaches the run in another.
 func TestThroughAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -438,6 +438,109 @@ func TestBegunWithoutEnd(t *testing.T) {
 	}
 }
 
+// A bank that books a payment once a key books once, also where a process sleeps between the commit that it
+// begins and the call, and another one has made it by then, with a person's yes, in that attempt or the next.
+func TestIdempotencyKey(t *testing.T) {
+	for attempt := 1; attempt <= 2; attempt++ {
+		st, booked := store.NewMem(), map[string]int{}
+		began, wake := make(chan string, 1), make(chan struct{})
+		bank := func(ctx context.Context, in json.RawMessage) (json.RawMessage, error) {
+			key, err := act.Step(ctx, "post", in, func(ctx context.Context) (string, error) {
+				return act.IdempotencyKey(ctx), nil // of a step in it that the other process makes, too
+			})
+			if began != nil {
+				began <- key
+				<-wake
+			}
+			booked[key]++
+			return json.RawMessage(`"paid"`), err
+		}
+		r := runner(t, nil, act.Worker{Name: "clerk", Executor: act.ExecutorFunc(
+			func(ctx context.Context, c *act.Call) (*act.Result, error) {
+				transfer, place := &act.Worker{Name: "transfer", Irreversible: true}, fmt.Sprint("call ", c.Attempt)
+				out, err := act.Do(ctx, transfer, place, c.Task.Inputs, bank)
+				return &act.Result{Output: out}, err
+			})})
+		frozen, _ := journal(t, st)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.Run(frozen, call(r, 1, `{"amount":50}`))
+		}()
+		first := <-began
+		began = nil
+		ctx, j := journal(t, st)
+		asked := asks(r.Run(ctx, call(r, attempt, `{"amount":50}`)))
+		require.Len(t, asked, 1)
+		require.Regexp(t, "its end is not known, its idempotency key is [0-9a-f]{24}$", strings.Join(asked[0].Why, "; "))
+		require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: asked[0].ID, By: "anna", Allow: true}))
+		require.Equal(t, rank.Delivered, r.Run(ctx, call(r, attempt, `{"amount":50}`)).Outcome)
+		close(wake)
+		<-ended
+		require.Equal(t, map[string]int{first: 2}, booked)
+	}
+}
+
+// Which calls have one idempotency key.
+func TestIdempotencyKeys(t *testing.T) {
+	var keys []string
+	var fails error
+	note := func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		keys = append(keys, act.IdempotencyKey(ctx))
+		return json.RawMessage(`{}`), fails
+	}
+	gate := act.GateFunc(func(ctx context.Context, _ *act.Call, _ *act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: act.IdempotencyKey(ctx) == ""}, nil
+	})
+	pay := act.Worker{Name: "pay", Gates: []act.Gate{gate}, Executor: act.ExecutorFunc(
+		func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			_, err := note(ctx, nil)
+			if !c.Worker.Irreversible {
+				_, _ = act.Do(ctx, &act.Worker{Name: "post"}, "call 1", c.Task.Inputs, note)
+				_, _ = act.Do(ctx, &act.Worker{Name: "post"}, "call 2", c.Task.Inputs, note)
+			}
+			return &act.Result{}, err
+		})}
+	run := func(st store.Store, attempt int, inputs string) []string {
+		keys = nil
+		r := runner(t, func(context.Context, act.Approval) (act.Ruling, error) {
+			return act.Ruling{By: "anna", Allow: true}, nil
+		}, pay)
+		ctx, _ := journal(t, st)
+		r.Run(ctx, call(r, attempt, inputs))
+		return keys
+	}
+	away, st := &reason.Error{Class: reason.Unavailable, Err: errors.New("reset")}, store.NewMem()
+
+	fails = away
+	first := run(st, 1, `{"to":"bo"}`)
+	require.Len(t, first, 3)
+	require.NotEqual(t, first[1], first[2], "two equal calls that are meant twice")
+	require.Equal(t, first, run(st, 1, `{"to":"bo"}`), "an attempt that goes on")
+	for _, other := range [][]string{run(st, 2, `{"to":"bo"}`), run(st, 1, `{"to":"cy"}`)} {
+		for i := range first {
+			require.NotEqual(t, first[i], other[i])
+		}
+	}
+
+	pay.Irreversible, st = true, store.NewMem()
+	first = run(st, 1, `{"to":"bo"}`)
+	require.Equal(t, first, run(st, 1, `{"to":"bo"}`), "its end is not known")
+	require.Equal(t, first, run(st, 2, `{"to":"bo"}`), "in another attempt")
+	require.NotEqual(t, first, run(st, 2, `{"to":"cy"}`))
+	fails = errors.New("there is not enough on the account")
+	require.Equal(t, first, run(st, 3, `{"to":"bo"}`), "by another process it may still be under way")
+	st = store.NewMem()
+	require.Equal(t, first, run(st, 1, `{"to":"bo"}`), "a copy of the store that knows of none")
+	fails = nil
+	require.NotEqual(t, first, run(st, 2, `{"to":"bo"}`), "what was refused for good is asked for anew")
+
+	keys = nil
+	_, err := act.Do(t.Context(), &act.Worker{Name: "post"}, "call 1", nil, note)
+	require.NoError(t, err)
+	require.Equal(t, []string{""}, keys, "no run tells two of them apart")
+}
+
 // Where one of two people who must agree says that it was made, it is not made again; null is no result.
 func TestRulingWithResult(t *testing.T) {
 	pay := &works{}

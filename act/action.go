@@ -32,6 +32,7 @@ type action struct {
 	sanitised bool // the result was made from sanitised text
 
 	begun int      // how often it was begun before, in this run
+	key   string   // for others
 	open  bool     // the end of such a call is not known
 	why   []string // it must be asked, as it was made before
 	done  []string // what the run has done, in words for the person who is asked
@@ -202,6 +203,14 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		return made, a.put(context.WithoutCancel(ctx), stepDone, made)
 	}
 	a.begun++
+	if a.key == "" && a.call.Run != "" { // else it was begun with that before, and its end is not known
+		place := cmp.Or(a.scene.key, a.call.Key()+"/"+a.path) + "/" + a.step
+		if a.Irreversible { // in any attempt of the run
+			place = fmt.Sprintf("%s//%s %d", a.call.Scope, a.call.Run, a.begun)
+		}
+		a.key = digest([]byte(place + "\x00" + a.once()))
+	}
+	inner.key = a.key
 	if err := a.put(ctx, stepBegun, nil); err != nil {
 		return nil, err
 	}
@@ -244,7 +253,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 			a.why = append(a.why, "this run has made such a call before, with other inputs or by another worker")
 		case r.Name != own:
 		case r.State == stepBegun:
-			a.open = true
+			a.open, a.key = true, r.Key
 			a.why = append(a.why, "this run may have made this call already, and a yes without its result makes it again")
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
@@ -264,9 +273,11 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 	if !a.Irreversible {
 		return nil
 	}
-	end := map[string]string{stepNew: "not done", stepBegun: "its end is not known", stepDone: "done"}[state]
+	end := map[string]string{stepNew: "not done", stepDone: "done",
+		stepBegun: "its end is not known, its idempotency key is " + cmp.Or(a.key, "none")}[state]
 	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.call.Attempt, end)
-	return a.journal.put(ctx, record{Name: a.once(), State: state, Value: value, Begun: a.begun, Note: note})
+	r := record{Name: a.once(), State: state, Value: value, Begun: a.begun, Key: a.key, Note: note}
+	return a.journal.put(ctx, r)
 }
 
 // end commits how an irreversible action has ended, and returns err.

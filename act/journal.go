@@ -71,6 +71,7 @@ type record struct {
 	Input string          `cbor:",omitzero"` // digest of its input
 	Value []byte          `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
 	Begun int             `cbor:",omitzero"` // how often an irreversible step was begun
+	Key   string          `cbor:",omitzero"` // of an irreversible step, as it was last begun
 	Note  string          `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
 	cond  store.Condition // of the commit
 }

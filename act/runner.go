@@ -132,7 +132,7 @@ type Attempt struct {
 //	""           a *[PendingError] of the executor or a gate: nothing is decided
 func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	own, s := *c, *of(ctx).journaled()
-	s.host, s.call, s.secrets = r.host, c, nil
+	s.host, s.call, s.secrets, s.key = r.host, c, nil, ""
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}

@@ -21,6 +21,7 @@ type scene struct {
 	host    host
 	call    *Call             // the attempt's, as the Runner got it
 	path    string            // of the step under way: what the names of steps in it begin with
+	key     string            // of the call under way
 	secrets map[string]string // of the call under way, by name
 	clean   *redact.Sanitizer // knows those of the run, and of the calls under way
 }
@@ -37,6 +38,13 @@ var noScene = &scene{call: &Call{Worker: &Worker{}}}
 
 // CallOf returns the Call of the attempt that ctx belongs to, an empty one outside; it must not be changed.
 func CallOf(ctx context.Context) *Call { return of(ctx).call }
+
+// IdempotencyKey returns what tells the call of a worker, tool or step that ctx belongs to from all others: 24
+// hex digits; "" outside of one, and of a Call without a Run. A call that is made again because its end is not
+// known has the same key, in any process, an irreversible one also in another attempt of the run; one that is
+// made again after an error that says that nothing was done has another. Who sends two things in one call makes
+// each a [Step], or adds what tells them apart. A run that has the ID of one that was deleted has its keys.
+func IdempotencyKey(ctx context.Context) string { return of(ctx).key }
 
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by
 // clean (nil: [redact.New] of no options), which knows the secrets that the run has declared.

@@ -101,7 +101,7 @@ type Call struct {
 	Agent       string // AGENT.md of the skill
 }
 
-// Key identifies the attempt for others. All calls of an attempt share it: add a digest of name and inputs.
+// Key identifies the attempt for others. All calls in it share that; of one it is [IdempotencyKey].
 func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.Attempt) }
 
 // Around wraps every attempt: it may change the Call, the attempt's own copy, before next, and look at and

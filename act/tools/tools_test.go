@@ -773,6 +773,50 @@ func transfers(bank account) tools.Tool {
 	return pay
 }
 
+// ledger is a bank that books once a key. What it answers to the first request is lost.
+type ledger struct{ booked map[string]float64 }
+
+type Transfer struct {
+	To  string
+	USD float64
+}
+
+func (l ledger) Transfer(_ context.Context, key string, in Transfer) (string, error) {
+	_, known := l.booked[key]
+	if l.booked[key] = in.USD; !known && len(l.booked) == 1 {
+		return "", &reason.Error{Class: reason.Unavailable, Err: errors.New("connection reset")}
+	}
+	return "booked", nil
+}
+
+// A call whose answer is lost is made again with its key, as docs/recipes.md has it, in the next attempt, too.
+func TestKeyForABank(t *testing.T) {
+	bank := ledger{map[string]float64{}}
+	pay := tools.Func("transfer", "Pays an invoice.", func(ctx context.Context, in Transfer) (string, error) {
+		return bank.Transfer(ctx, act.IdempotencyKey(ctx), in)
+	})
+	pay.Irreversible = true
+	look := tools.Func("look", "", func(context.Context, struct{}) (string, error) { return "not booked", nil })
+	attempts := []*model{
+		script(calls("transfer", `{"To":"ann","USD":5}`), says("I do not know")),
+		script(calls("look", `{}`), calls("transfer", `{"USD":5,"To":"ann"}`), calls("transfer", `{"To":"bo","USD":5}`), says("paid")),
+	}
+	yes := func(context.Context, act.Approval) (act.Ruling, error) {
+		return act.Ruling{Allow: true, By: "anna"}, nil
+	}
+	ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), nil)
+	for i, m := range attempts {
+		w := act.Worker{Name: "payer", Executor: tools.New(m, nil, pay, look), Gates: []act.Gate{act.NoGate}}
+		runner, err := act.NewRunner([]act.Worker{w}, yes, 0, nil)
+		require.NoError(t, err)
+		made := runner.Run(ctx, &act.Call{
+			Case: reason.Case{Run: "1"}, Attempt: i + 1, Worker: runner.Workers()[0], Task: reason.Task{Objective: "pay"},
+		})
+		require.Equal(t, rank.Delivered, made.Outcome, made.Complaint)
+	}
+	require.Len(t, bank.booked, 2)
+}
+
 func TestTwoPeopleAboveALimit(t *testing.T) {
 	for usd, mode := range map[string]act.Mode{"100": act.Gated, "10001": act.Compound} {
 		var asked []act.Mode

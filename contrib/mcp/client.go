@@ -237,8 +237,8 @@ func outage(err error) error {
 }
 
 // Tools returns the tools that the server has now. Their names are made valid for every provider's model:
-// letters, digits, "_" and "-", at most 64; one that is not is changed, and gets a digest of what it was, so
-// that it means the same tool in any list. A schema that cannot be used becomes that of any object.
+// letters, digits, "_" and "-", at most 64; another gets a digest of what it was. A schema that cannot be used
+// becomes that of any object. In _meta a call has "arc/idempotency-key": [act.IdempotencyKey], "/", a digest.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {
@@ -317,9 +317,12 @@ func name(of string) string {
 }
 
 func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) (json.RawMessage, error) {
-	given := json.RawMessage(cmp.Or(string(inputs), "{}"))
+	p := &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(cmp.Or(string(inputs), "{}"))}
+	if key := act.IdempotencyKey(ctx); key != "" { // code of the host may call several tools in one call
+		p.Meta = sdk.Meta{"arc/idempotency-key": key + "/" + fence.Mark(name, string(inputs))}
+	}
 	res, err := request(ctx, c, func(ctx context.Context, s *session) (*sdk.CallToolResult, error) {
-		return s.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: given})
+		return s.CallTool(ctx, p)
 	})
 	if e, ok := errors.AsType[*reason.Error](err); ok && e.Class == reason.Invalid { // it may have been done
 		e.Class = reason.Unavailable

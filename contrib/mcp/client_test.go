@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -390,6 +391,49 @@ func TestCallThatHangs(t *testing.T) {
 	_, err = c.call(t.Context(), "t", nil)
 	require.NoError(t, err)
 	require.Len(t, c.starts, 1)
+}
+
+// Each call of a run has an idempotency key of its own. One that belongs to no run has none.
+func TestIdempotencyKey(t *testing.T) {
+	var keys []string
+	c := fake(t, nil, func(method string, params json.RawMessage) string {
+		var p struct {
+			Meta map[string]any `json:"_meta"`
+		}
+		if method == "tools/call" && json.Unmarshal(params, &p) == nil {
+			keys = append(keys, fmt.Sprint(p.Meta["arc/idempotency-key"]))
+		}
+		return calls(`{"content":[]}`)(method, params)
+	})
+	listed, err := c.Tools(t.Context())
+	require.NoError(t, err)
+	_, err = listed[0].Call(t.Context(), nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"<nil>"}, keys)
+
+	all := listed[0]
+	all.Name = "all"
+	all.Call = func(ctx context.Context, _ json.RawMessage) (json.RawMessage, error) {
+		for _, in := range []string{`{"to":"ann"}`, `{"to":"bo"}`} {
+			if _, err := listed[0].Call(ctx, json.RawMessage(in)); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	model := reasontest.NewScript(reasontest.Call("t", `{}`), reasontest.Call("t", `{}`), reasontest.Call("all", `{}`), reasontest.Say("paid"))
+	a := agent(t, arc.Host{Workers: []act.Worker{
+		{Name: "payer", Executor: c.Executor(model, nil, all), Gates: []act.Gate{act.NoGate}},
+	}})
+	r, err := a.Run(t.Context(), arc.Objective{Text: "pay"})
+	require.NoError(t, err)
+	require.Equal(t, "paid", r.Text)
+	require.Len(t, keys, 5)
+	for _, key := range keys[1:] {
+		require.Regexp(t, "^[0-9a-f]{24}/[0-9a-f]{16}$", key)
+	}
+	slices.Sort(keys)
+	require.Len(t, slices.Compact(keys), 5)
 }
 
 // A model calls the tools that the server has when the attempt begins.
