@@ -97,7 +97,7 @@ func execute(ctx context.Context, c *command) int {
 		}
 		return exits.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.Err, "arc: interrupted: arc resume goes on, arc runs says what is left")
+		fmt.Fprintln(c.Err, "arc: interrupted: arc says what is left, arc resume ID goes on")
 		return exitInterrupted
 	}
 	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))

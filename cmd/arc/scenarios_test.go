@@ -60,10 +60,11 @@ func TestRetry(t *testing.T) {
 		require.Contains(s.t, s.ok(), "next: arc runs show")
 		s.ok("notes")
 		require.Contains(s.t, s.read("memory/MEMORY.md"), "[FLAG] collect the todos: exhausted", "E6")
-		s.fails(exitFailed, "the test is red", "retry")
+		blocked := s.last().ID
+		s.fails(exitFailed, "the test is red", "retry", blocked)
 		require.NoError(s.t, os.Remove(s.path("broken")))
 		require.Contains(s.t, s.ok("do", "collect the todos"), "did it")
-		require.Contains(s.t, s.ok("retry", "--note", "the test was mended"), "did it")
+		require.Contains(s.t, s.ok("retry", blocked, "--note", "the test was mended"), "did it")
 	})
 }
 
@@ -79,19 +80,20 @@ func TestApproval(t *testing.T) {
 		asked := `shell \{"command":".*made.txt.*"\}\n`
 		s.fails(exitWaits, asked+"  arc approve [0-9a-f]{6}   or   arc deny", "do", "make it")
 		require.Regexp(s.t, "waiting (?s:.*)"+asked, s.ok())
+		s.fails(exitUsage, "which run", "approve", "") // a variable that is not set
+		s.fails(exitUsage, "which run", "approve")
 		require.NoFileExists(s.t, s.path("made.txt"))
-		require.Contains(s.t, s.ok("approve"), "it is made")
+		require.Contains(s.t, s.ok("approve", s.last().ID), "it is made")
 		require.Equal(s.t, "made\n", s.read("made.txt"))
 		s.fails(exitWaits, "arc deny", "do", "make it again")
-		require.Contains(s.t, s.ok("deny", "--note", "not today"), "denied: shell")
+		require.Contains(s.t, s.ok("deny", s.last().ID, "--note", "not today"), "denied: shell")
 		require.Equal(s.t, "made\n", s.read("made.txt"))
-		s.fails(exitUsage, "no run for that", "deny")
 		s.fails(exitUsage, "waits for nobody", "approve", s.last().ID)
 		if !s.served { // that would do the task by itself
 			task := s.ok("tasks", "add", "make it of the task")[:6]
 			s.fails(exitWaits, "", "run")
 			s.ok("tasks", "close", task, "--status", "failed")
-			s.fails(exitUsage, "no run for that", "approve") // it ends with its task
+			s.fails(exitUsage, "waits for nobody", "approve", s.last().ID) // it ends with its task
 		}
 
 		p := here.start("do", "make it once more")
@@ -128,9 +130,9 @@ func TestAnswer(t *testing.T) {
 		here := *s
 		s.width = 0
 		s.fails(exitWaits, `(?s)it asks: Which colour\?.*arc answer [0-9a-f]{6} --text`, "do", "paint it")
-		s.fails(exitUsage, "what is the answer", "answer")
-		s.fails(exitWaits, "Which colour", "answer", "--text", "a nice one")
-		require.Contains(s.t, s.ok("answer", "--text", "blue"), "did it")
+		s.fails(exitUsage, "what is the answer", "answer", s.last().ID)
+		s.fails(exitWaits, "Which colour", "answer", s.last().ID, "--text", "a nice one")
+		require.Contains(s.t, s.ok("answer", s.last().ID, "--text", "blue"), "did it")
 		p := here.start("do", "paint the door")
 		require.Equal(s.t, "> ", p.until(`\? Which colour\?\n +(> )`))
 		p.types("blue\r")
@@ -142,7 +144,7 @@ func TestAnswer(t *testing.T) {
 		p.interrupt()
 		require.Contains(s.t, []int{exitInterrupted, exitWaits}, p.code())
 		require.Contains(s.t, s.ok(), "arc answer")
-		require.Contains(s.t, s.ok("answer", "--text", "blue"), "did it")
+		require.Contains(s.t, s.ok("answer", s.last().ID, "--text", "blue"), "did it")
 	})
 }
 
@@ -186,7 +188,7 @@ func TestInterrupt(t *testing.T) {
 		require.Equal(s.t, exitInterrupted, p.code(), p.text())
 		s.gone("pid")
 		s.write("mended", "")
-		require.Contains(s.t, s.ok("resume"), "mended")
+		require.Contains(s.t, s.ok("resume", s.last().ID), "mended")
 	})
 }
 
@@ -213,7 +215,7 @@ func TestTwoTerminals(t *testing.T) {
 		require.Contains(s.t, other.ok("runs"), "running")
 		require.Contains(s.t, other.ok("runs", "show"), "go slowly")
 		require.Contains(s.t, other.ok("remember", "the door is blue"), "kept")
-		require.Contains(s.t, other.ok("cancel"), "canceled")
+		require.Contains(s.t, other.ok("cancel", s.last().ID), "canceled")
 		require.Equal(s.t, exitFailed, p.code(), p.text())
 		require.Contains(s.t, p.text(), "canceled")
 	})
@@ -239,7 +241,7 @@ func TestKill(t *testing.T) {
 		if s.served { // by itself
 			require.Contains(s.t, s.ok("runs", "show", "--follow"), "mended")
 		} else {
-			require.Contains(s.t, s.ok("resume"), "mended")
+			require.Contains(s.t, s.ok("resume", s.last().ID), "mended")
 		}
 		require.Equal(s.t, "delivered", s.last().Status)
 	})
@@ -317,7 +319,7 @@ func TestOutage(t *testing.T) {
 		require.Equal(s.t, exitInterrupted, p.code(), p.text())
 		require.Contains(s.t, s.ok(), "next: arc resume "+short(s.last().ID))
 		away.Store(false)
-		require.Contains(s.t, s.ok("resume"), "it was easy")
+		require.Contains(s.t, s.ok("resume", s.last().ID), "it was easy")
 		hangs.Store(true)
 		for _, text := range []string{"hang", "hang as well"} {
 			p = s.start("do", text)
@@ -376,9 +378,9 @@ func TestBegun(t *testing.T) {
 	s := newShell(t, "workers:\n- {name: pay, run: [./pay.sh], irreversible: true, timeout: 1s}\n")
 	s.write("pay.sh", "#!/bin/sh\necho paid >> paid\ntest $(wc -l < paid) -gt 1 || exec sleep 60\necho did it\n")
 	s.fails(exitWaits, "may have made this call already", "do", "pay")
-	s.fails(exitUsage, "may have done it", "approve")
+	s.fails(exitUsage, "may have done it", "approve", s.last().ID)
 	require.Equal(t, "paid\n", s.read("paid"))
-	require.Contains(t, s.ok("approve", "--note", "the bank has nothing of it"), "did it")
+	require.Contains(t, s.ok("approve", s.last().ID, "--note", "the bank has nothing of it"), "did it")
 	require.Equal(t, "paid\npaid\n", s.read("paid"))
 }
 
@@ -586,7 +588,7 @@ func TestServeSaysWhatWaits(t *testing.T) {
 	p.until("serving")
 	require.Contains(t, s.ok("tasks", "add", "make it"), "make it")
 	p.until("waits: .*; next: arc\n")
-	require.Contains(t, s.ok("approve"), "it is made")
+	require.Contains(t, s.ok("approve", s.last().ID), "it is made")
 	p.until("completed: it is made")
 	require.Equal(t, 1, strings.Count(p.text(), "▸"))
 }

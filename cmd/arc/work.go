@@ -76,27 +76,21 @@ func (c *command) runCommands() []*cobra.Command {
 		about("think TEXT", "Say what would be done, and why; nothing is done or kept", think),
 		c.runsCommand(),
 	}
-	asks := func(r *arc.Report) bool { return r.Status == arc.Asking }
-	blocked := func(r *arc.Report) bool { return r.Status == arc.Blocked }
-	open := func(r *arc.Report) bool { return r.Ended.IsZero() }
-	left := func(r *arc.Report) bool { return open(r) && !needsRuling(r) }
-	ended := func(r *arc.Report) bool { return !open(r) }
 	for _, op := range []struct {
 		use, about, flag, says string
-		fits                   func(*arc.Report) bool // without an ID
 		do                     func(ctx context.Context, a *app, r *arc.Report, text string) error
 	}{
-		{"answer", "Answer what a run asks, and go on with it", "text", "in words", asks, c.answer},
-		{"approve", "Allow what a run waits for", "note", "why", needsRuling, c.ruling(true, "allowed: ")},
-		{"deny", "Refuse what a run waits for", "note", "why", needsRuling, c.ruling(false, "denied: ")},
-		{"retry", "Try a blocked run again", "note", "what to do otherwise", blocked, c.goOn(arc.View.Retry)},
-		{"resume", "Go on with a run that was left, and follow it", "", "", left, c.goOn(resume)},
-		{"cancel", "End a run", "why", "in words", open, c.cancel},
-		{"judge", "Say what a run was worth", "verdict", "delivered, or failed: why", ended, c.judge},
+		{"answer", "Answer what a run asks, and go on with it", "text", "in words", c.answer},
+		{"approve", "Allow what a run waits for", "note", "why", c.ruling(true, "allowed: ")},
+		{"deny", "Refuse what a run waits for", "note", "why", c.ruling(false, "denied: ")},
+		{"retry", "Try a blocked run again", "note", "what to do otherwise", c.goOn(arc.View.Retry)},
+		{"resume", "Go on with a run that was left, and follow it", "", "", c.goOn(resume)},
+		{"cancel", "End a run", "why", "in words", c.cancel},
+		{"judge", "Say what a run was worth", "verdict", "delivered, or failed: why", c.judge},
 	} {
 		var text string
 		do := func(ctx context.Context, a *app, id string) error {
-			r, err := a.run(ctx, id, op.fits)
+			r, err := a.run(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -182,23 +176,16 @@ func (a *app) runs(ctx context.Context) ([]*arc.Report, error) {
 	return all, err
 }
 
-// run is the one that a person means; without an ID the only one that fits, or the latest if all do.
-func (a *app) run(ctx context.Context, typed string, fits func(*arc.Report) bool) (*arc.Report, error) {
+// run is the one that a person means. An empty ID, as of a variable that is not set, means none.
+func (a *app) run(ctx context.Context, id string) (*arc.Report, error) {
+	if id == "" {
+		return nil, usage("which run? arc runs lists them, arc says which wait")
+	}
 	all, err := a.runs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if typed != "" {
-		return find("run", typed, all, func(r *arc.Report) string { return r.ID })
-	}
-	all = slices.DeleteFunc(all, func(r *arc.Report) bool { return fits != nil && !fits(r) })
-	switch {
-	case len(all) == 0:
-		return nil, usage("there is no run for that: see arc runs")
-	case len(all) > 1 && fits != nil:
-		return nil, usage("%d runs could be meant, which one? arc runs lists them", len(all))
-	}
-	return all[0], nil
+	return find("run", id, all, func(r *arc.Report) string { return r.ID })
 }
 
 func (c *command) runsCommand() *cobra.Command {
@@ -216,7 +203,10 @@ func (c *command) runsCommand() *cobra.Command {
 		})
 	}
 	show := func(ctx context.Context, a *app, id string) error {
-		r, err := a.run(ctx, id, nil)
+		if all, _ := a.runs(ctx); id == "" && len(all) > 0 { // to look does no harm
+			id = all[0].ID
+		}
+		r, err := a.run(ctx, id)
 		if err != nil {
 			return err
 		}
