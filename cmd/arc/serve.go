@@ -157,19 +157,16 @@ func (c *command) units() (dir string, out []unit, err error) {
 	if err = cmp.Or(err, wrong); err != nil {
 		return "", nil, err
 	}
-	kind, dir := "systemd", filepath.Join(home, ".config", "systemd", "user")
+	dir, names := filepath.Join(home, ".config/systemd/user"), "dispatch.service sensors.service sensors.timer"
 	switch runtime.GOOS {
 	case "linux":
 	case "darwin":
-		kind, dir = "launchd", filepath.Join(home, "Library", "LaunchAgents")
+		dir, names = filepath.Join(home, "Library/LaunchAgents"), "dispatch.plist sensors.plist"
 	default:
 		return "", nil, fmt.Errorf("no services on %s: have arc serve started as programs are there", runtime.GOOS)
 	}
 	data := map[string]string{"Self": self, "Dir": c.dir, "Path": os.Getenv("PATH"), "ID": handle(c.dir)[:6]}
-	for _, name := range map[string][]string{
-		"systemd": {"dispatch.service", "sensors.service", "sensors.timer"},
-		"launchd": {"dispatch.plist", "sensors.plist"},
-	}[kind] {
+	for _, name := range strings.Fields(names) {
 		var b strings.Builder
 		if err := unitTemplates.ExecuteTemplate(&b, name, data); err != nil {
 			return "", nil, err
@@ -240,5 +237,8 @@ func (c *command) control(ctx context.Context, file, systemd, launchd string) er
 
 // writeFile writes a file, and the folder that it is in.
 func writeFile(file, text string) error {
-	return cmp.Or(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644))
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o644)
 }
