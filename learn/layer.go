@@ -383,7 +383,7 @@ func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, 
 }
 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
-// think, for the lessons of its situation; and for what nobody vouches for.
+// think, for the lessons of its situation; and for what nobody vouches for, what was only said last.
 func queries(c *Case, s *shape) []memory.Query {
 	text := c.Text + "\n" + schema.Words(c.Data)
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
@@ -395,22 +395,24 @@ func queries(c *Case, s *shape) []memory.Query {
 	return []memory.Query{
 		{Text: text, K: maxMemories, Kinds: kinds, Trust: memory.Trusted, Linked: true},
 		{Text: c.Situation + "\n" + s.template, K: maxMemories / 2, Kinds: kinds[1:3]},
-		{Text: text, K: maxMemories / 2, Kinds: kinds[2:], Trust: memory.Quarantined},
+		{Text: text, K: maxMemories / 2, Kinds: kinds[2:4], Trust: memory.Quarantined},
+		{Text: text, K: maxMemories / 2, Kinds: kinds[4:], Trust: memory.Quarantined},
 	}
 }
 
 // recall adds what queries find, but for what is told already: by a former query, as a warning, in the Turns.
 func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 	c, turns := v.c, strings.Join(turnsOf(v.c), "\n→ ") // as package extract writes an episode
+	also := slices.Concat(c.Also, scopesOf(c)[1:])
 	for _, q := range queries {
-		q.Text, q.At, q.Situation = head(q.Text, memory.MaxText), v.now(), c.Situation
-		q.Also = slices.Concat(c.Also, scopesOf(c)[1:])
+		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), v.now(), c.Situation, also
 		hits, err := v.bank.In(c.Scope).Recall(ctx, q)
 		v.err = cmp.Or(v.err, err)
 		for i, h := range hits { // best first
 			r, refused := &h.Record, h.Record.Source.Ref == refusedRef
 			is := func(o memory.Hit) bool { return o.Record.ID == r.ID }
-			if slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
+			only := r.Kind == memory.Episode && !r.Trusted // it was said; of facts there are more worth telling
+			if only && len(a.Background) >= maxMemories/2 || slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
 				refused && r.Trigger == triggerOf(c, v.s) || r.Kind == memory.Episode && strings.Contains(turns, r.Content) {
 				continue
 			}
@@ -426,7 +428,6 @@ func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 	}
 }
 
-// ruleDigests are digests of the Rules among memories.
 func ruleDigests(hits []memory.Hit) (out []string) {
 	for _, h := range hits {
 		if h.Record.Kind == memory.Rule {
@@ -436,7 +437,6 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 	return out
 }
 
-// saying is a digest of what a memory says.
 func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
 
 // lapsed says why a delivery does not count: a memory that its plan was made of says something else.

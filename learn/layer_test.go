@@ -1246,17 +1246,31 @@ func TestEpisodes(t *testing.T) {
 		c.Text = fmt.Sprint("my bike number ", i, " is green")
 		b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Worker: "ava", Answer: "noted"})
 	}
-	for _, scope := range []memory.Scope{"acme/anna", "acme/anna/agent/ava"} {
-		n := 0
-		for r, err := range b.Memory(scope).All(t.Context()) {
-			require.NoError(t, err)
-			require.False(t, r.Trusted)
-			n++
-		}
-		require.Equal(t, 256, n, scope)
+	n := 0
+	for r, err := range b.Memory("acme/anna").All(t.Context()) {
+		require.NoError(t, err)
+		require.False(t, r.Trusted)
+		require.Equal(t, "ava", r.Source.Ref)
+		n++
 	}
+	require.Equal(t, 256, n)
 	c.Text = "which bike is number 77?"
 	require.Contains(t, b.before(c).Prompt(), "number 77 is green")
+}
+
+// What was only said takes no place of what somebody has drawn from it, however often it was said.
+func TestFactsComeBeforeEpisodes(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	_, err := b.Memory("acme").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Anna eats no meat for lunch, nor on a journey, nor at dinner.",
+		Source: memory.Source{Origin: memory.Model}})
+	require.NoError(t, err)
+	for i := range 8 {
+		b.after(b.before(learn.Case{Text: fmt.Sprint("What about dinner for me, number ", i, "?"), Actor: "anna"}), learn.Outcome{})
+	}
+	told := b.before(learn.Case{Text: "What about dinner for me tonight?"}).Background
+	require.Len(t, told, 4)
+	require.Equal(t, memory.Fact, told[0].Record.Kind)
+	require.Equal(t, memory.Episode, told[1].Record.Kind)
 }
 
 // script is a model that answers what it is told to.

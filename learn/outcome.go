@@ -46,7 +46,7 @@ type Outcome struct {
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
 	Utilized  []memory.ID      `cbor:",omitzero"` // memories of the Advice that helped; nil: not known
 	Misled    []memory.ID      `cbor:",omitzero"` // those that led astray
-	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; has episodes
+	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; Ref of the episode
 	Usage     *reason.Usage    `cbor:",omitzero"`
 	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
 	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case: data, pages

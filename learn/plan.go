@@ -141,7 +141,6 @@ func planID(calls []reason.PlanCall) string {
 	return digest(fmt.Sprintf("%q", names)) // quoted, since a model may put any sign into a name
 }
 
-// summary is a plan in a word.
 func summary(calls []reason.PlanCall) string {
 	return strings.Join(each(calls, func(c reason.PlanCall) string { return c.Name }), ", ")
 }
@@ -158,7 +157,6 @@ func samePlan(a, b []reason.PlanCall) bool {
 	})
 }
 
-// plan returns a plan, nil where there is none.
 func (r *record) plan(id string) *plan {
 	if i := slices.IndexFunc(r.Plans, func(p *plan) bool { return p.ID == id }); i >= 0 {
 		return r.Plans[i]
@@ -166,7 +164,6 @@ func (r *record) plan(id string) *plan {
 	return nil
 }
 
-// ensure returns a plan, a new one where there is none.
 func (r *record) ensure(id string) *plan {
 	if r.plan(id) == nil {
 		r.Plans = append(r.Plans, &plan{ID: id})
@@ -198,7 +195,6 @@ func (r *record) stop(advice string, at time.Time) {
 	}
 }
 
-// takeBack takes out what came of an Advice.
 func (r *record) takeBack(advice string) {
 	is := func(e event) bool { return e.Advice == advice }
 	r.Wrong = slices.DeleteFunc(slices.Clone(r.Wrong), is)
@@ -271,7 +267,6 @@ func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 
 func copies[T any](of []*T) []*T { return each(of, func(v *T) *T { c := *v; return &c }) }
 
-// each returns what f makes of each value.
 func each[T, U any](of []T, f func(T) U) []U {
 	out := make([]U, len(of))
 	for i, v := range of {

@@ -111,7 +111,6 @@ func split(text string, in []leaf) (out []piece) {
 	return append(out, piece{text: text[plain:]})
 }
 
-// join returns a text with what say says for each input.
 func join(pieces []piece, say func(path string) string) string {
 	var b strings.Builder
 	for _, p := range pieces {
@@ -204,7 +203,6 @@ func encode(v any) json.RawMessage {
 	return raw
 }
 
-// typeOf names the type of a value.
 func typeOf(v any) string {
 	e, _ := v.(empty)
 	return cmp.Or(string(e), schema.TypeOf(v), "null")
@@ -217,13 +215,10 @@ func word(v any) string {
 	return cmp.Or(s, n.String())
 }
 
-// said are the words of values.
 func said(in []leaf) []string { return each(in, func(l leaf) string { return word(l.v) }) }
 
-// show is a value in a sentence: quoted, and cut.
 func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
 
-// head is a text cut to a number of bytes, with a sign that it was.
 func head(s string, most int) string {
 	return fence.Clip(strings.ToValidUTF8(s, "\uFFFD"), most-len("…"))
 }

@@ -21,9 +21,9 @@ import (
 // maxEpisodes are kept of a scope, the last ones.
 const maxEpisodes = 256
 
-// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents
-// share, and of that of the agent who answered, below it. Of each scope the last 256 of these are kept. Of an
-// answer that is refused nothing is: it was kept until a person found it wrong.
+// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents share;
+// the Ref of its Source is the one who answered. The last 256 of a scope are kept. Of an answer that is refused
+// nothing is: it was kept until a person found it wrong.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
 	refused bool, at time.Time) error {
 	if refused {
@@ -38,37 +38,29 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 		At: at, Key: fmt.Sprintf("episode %x", sha256.Sum256([]byte(c.ID))),
 		Source: memory.Source{Origin: memory.User, Run: c.ID},
 	}
-	scopes := []memory.Scope{c.Scope}
-	own := memory.Scope(cmp.Or(string(c.Scope), "_") + "/agent/" + strings.ReplaceAll(agent, "/", "_"))
-	if agent != "" && own.Check() == nil { // of too long or odd a name there is none
-		scopes = append(scopes, own)
+	if store.CheckID(agent) == nil { // else it has too long or odd a name
+		d.Source.Ref = agent
 	}
-	for _, scope := range scopes {
-		space, key := bank.In(scope).Stage(b), scope.Key("le", "last")
-		r, err := space.Remember(ctx, d) // or what was kept when it was told before
-		if asked, _, answered := strings.Cut(r.Content, "\n→ "); err == nil && refused && answered {
-			question := d
-			question.Content, question.Key = asked, d.Key+" refused"
-			if err = space.Forget(ctx, r.ID); err == nil {
-				r, err = space.Remember(ctx, question)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		last, unchanged, err := codec.Load[[]memory.ID](ctx, b, key)
-		if slices.Contains(last, r.ID) { // it was told before
-			continue
-		}
-		if last = append(last, r.ID); err == nil && len(last) > maxEpisodes {
-			if err = space.Forget(ctx, last[0]); errors.Is(err, store.ErrNotFound) {
-				err = nil
-			}
-			last = last[1:]
-		}
-		if err = cmp.Or(err, codec.Put(b, key, last, unchanged)); err != nil {
-			return err
+	space, key := bank.In(c.Scope).Stage(b), c.Scope.Key("le", "last")
+	r, err := space.Remember(ctx, d) // or what was kept when it was told before
+	if asked, _, answered := strings.Cut(r.Content, "\n→ "); err == nil && refused && answered {
+		d.Content, d.Key = asked, d.Key+" refused"
+		if err = space.Forget(ctx, r.ID); err == nil {
+			r, err = space.Remember(ctx, d)
 		}
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	last, unchanged, err := codec.Load[[]memory.ID](ctx, b, key)
+	if slices.Contains(last, r.ID) { // it was told before
+		return err
+	}
+	if last = append(last, r.ID); err == nil && len(last) > maxEpisodes {
+		if err = space.Forget(ctx, last[0]); errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+		last = last[1:]
+	}
+	return cmp.Or(err, codec.Put(b, key, last, unchanged))
 }

@@ -1,7 +1,6 @@
 package extract_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func TestEpisodes(t *testing.T) {
 	bank, err := memory.OpenGroup(t.Context(), g, nil)
 	require.NoError(t, err)
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	keep := func(c reason.Case, agent, answer string) []string {
+	keep := func(c reason.Case, agent, answer string) (is int, by string) {
 		c.Scope, c.Lessons = "a", "a"
 		require.NoError(t, c.Check())
 		for range 2 { // an outcome that is told twice is one
@@ -29,23 +28,24 @@ func TestEpisodes(t *testing.T) {
 				return extract.Episodes(t.Context(), b, bank, &c, agent, answer, false, at)
 			}))
 		}
-		var kept []string
-		for _, scope := range []memory.Scope{"a", "a/agent/b_c"} {
-			n := 0
-			for r, err := range bank.In(scope).All(t.Context()) {
-				require.NoError(t, err)
-				n += strings.Count(r.Content, "?")
-			}
-			kept = append(kept, fmt.Sprint(n))
+		for r, err := range bank.In("a").All(t.Context()) {
+			require.NoError(t, err)
+			is += strings.Count(r.Content, "?")
+			by += r.Source.Ref
 		}
-		return kept
+		return is, by
+	}
+	check := func(n int, refs string, c reason.Case, agent, answer string) {
+		is, by := keep(c, agent, answer)
+		require.Equal(t, n, is)
+		require.Equal(t, refs, by)
 	}
 	long := strings.Repeat("ü", store.MaxID/2)
-	require.Equal(t, []string{"1", "0"}, keep(reason.Case{ID: long, Text: "what?", Actor: long, Session: long}, "", "it"))
-	require.Equal(t, []string{"2", "1"}, keep(reason.Case{ID: "2", Text: "what?\x00", Actor: "anna"}, "b/c", strings.Repeat("x", 64<<10)))
-	require.Equal(t, []string{"2", "1"}, keep(reason.Case{ID: "3", Text: " \n", Actor: "anna"}, "b/c", ""))
-	require.Equal(t, []string{"3", "1"}, keep(reason.Case{ID: "4", Text: "what?", Actor: "anna"}, "b\nc", ""))
-	require.Equal(t, []string{"3", "1"}, keep(reason.Case{ID: "5", Text: "what?"}, "b/c", ""))
+	check(1, "", reason.Case{ID: long, Text: "what?", Actor: long, Session: long}, "", "it")
+	check(2, "b/c", reason.Case{ID: "2", Text: "what?\x00", Actor: "anna"}, "b/c", strings.Repeat("x", 64<<10))
+	check(2, "b/c", reason.Case{ID: "3", Text: " \n", Actor: "anna"}, "b/c", "")
+	check(3, "b/c", reason.Case{ID: "4", Text: "what?", Actor: "anna"}, "b\nc", "")
+	check(3, "b/c", reason.Case{ID: "5", Text: "what?"}, "b/c", "")
 	for _, c := range []reason.Case{{Actor: "a\nb"}, {Session: "a\nb"}, {ID: "a\xff"}} {
 		require.Error(t, c.Check())
 	}
