@@ -413,7 +413,6 @@ func stream(in io.Reader, out io.WriteCloser, logger *slog.Logger, close func() 
 	return &sdk.IOTransport{Reader: l, Writer: out}
 }
 
-// Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.ready) == 0 {
 		if !l.in.Scan() {
@@ -432,7 +431,6 @@ func (l *lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close implements io.Closer.
 func (l *lines) Close() error { return l.close() }
 
 // kept is an output that is not closed.
@@ -448,7 +446,6 @@ type program struct {
 
 const leaving = 2 * time.Second // of a program, after the end of its input
 
-// Connect implements sdk.Transport.
 func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
