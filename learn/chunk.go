@@ -197,8 +197,7 @@ func (m *match) wrong(all []*delivery) string {
 }
 
 // leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if
-// it has three letters, or a word or number that both had. What only one of them had is not there because of
-// it, since the other delivery has it too.
+// it has three letters, or a word or number that both had: one that a single one had is not there because of it.
 func (m *match) leftover() string {
 	rest := m.rest.String()
 	words, lower := extract.Words(rest), strings.ToLower(rest)
@@ -299,8 +298,7 @@ func (v *value) built(s string, former []any) bool {
 	return begins && ends && slices.ContainsFunc(former, short)
 }
 
-// runs are the runs of letters, of digits and of signs of a text. Its ends are signs, so that a sign at an
-// end is another than one inside.
+// runs are those of letters, digits and signs of a text, whose ends are signs: a sign there is none inside.
 func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
 
 // kinds is how a string is built: its signs, and where it has letters and digits.

@@ -226,8 +226,7 @@ func (l *Layer) in(scope memory.Scope) *look {
 	return &look{Layer: l, c: &c, s: &shape{}, err: err}
 }
 
-// advise adds all that is known of a case. Where a plan fires nobody has to think, so that only what is
-// trusted is recalled, with the Rules.
+// advise adds all that is known of a case: where a plan fires nobody thinks, and what is trusted is recalled alone.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	s, err := shapeOf(&a.Case)
 	if err != nil {
@@ -551,7 +550,7 @@ func (r *record) differs(c *Case, s *shape) string {
 		}
 	}
 	say(r.Situation != c.Situation, "its situation is another")
-	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions are others")
+	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions, or the turns before it, are others")
 	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
 	now := s.paths()
 	for _, p := range slices.Concat(now, r.Paths) {

@@ -119,6 +119,33 @@ func TestTeamsMeanTheirOwn(t *testing.T) {
 	require.Len(t, k.Suggestions, 2, "its own, and what those below share")
 }
 
+// Who has delivered a plan once, and used it since, is not brought what others mean by the words, in any of its texts.
+func TestUserMeansTheirOwn(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	ask := func(user, definition string) (learn.Case, *reason.Plan) {
+		c := learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Text: "How many active customers are there?"}
+		return c, plan("sql", `{"query":"select count(*) from customers where `+definition+`"}`)
+	}
+	anna, ordered := ask("anna", "ordered")
+	ben, _ := ask("ben", "ordered")
+	cy, active := ask("cy", "logged_in")
+	di, _ := ask("di", "logged_in")
+	b.deliver(anna, ordered)
+	b.deliver(ben, ordered)
+	a := b.before(cy)
+	require.Equal(t, ordered, a.Fires, "shared")
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "not what we mean"})
+	require.Nil(t, b.before(anna).Fires)
+	for _, c := range []learn.Case{cy, di, cy} {
+		b.deliver(c, active)
+	}
+	require.Equal(t, active, b.before(di).Fires)
+	require.Nil(t, b.before(anna).Fires)
+	b.deliver(anna, ordered)
+	require.Equal(t, ordered, b.before(anna).Fires, "her second, and the no was not hers")
+	require.Equal(t, active, b.before(di).Fires)
+}
+
 // What was worked out of «last month» is another one later, however it is spelled.
 func TestYearIsNoConstant(t *testing.T) {
 	for where, fires := range map[string]bool{

@@ -56,7 +56,8 @@ type plan struct {
 	Delivered, Failed int               `cbor:",omitzero"`
 	Deliveries        []*delivery       `cbor:"Made"` // the last ones, in order
 
-	why string // why others of its deliveries do not count
+	why  string // why others of its deliveries do not count
+	mine bool   // the scope of the case has delivered it
 }
 
 // delivery is a case that was delivered, as it was, and the calls that did it.
@@ -90,12 +91,11 @@ type applied struct {
 	Said  string
 }
 
-// read makes a delivery ready to be compared, before it is put into a record: there others look at it, so that
-// it is not written any more. All JSON in it was read before it was kept.
+// read makes a delivery ready to be compared: in a record others look at it, and it is not written any more.
 func (d *delivery) read() *delivery {
 	scope, _, _ := strings.Cut(d.ID, "\x00")
 	d.scope = memory.Scope(scope)
-	v, _ := schema.Read(d.Inputs)
+	v, _ := schema.Read(d.Inputs) // as before it was kept
 	d.readCalls(leaves(v))
 	d.words, d.rest = worded(d.Text, d.in)
 	return d
@@ -148,12 +148,10 @@ func summary(calls []reason.PlanCall) string {
 // samePlan reports whether calls are the same, however their inputs are spelled.
 func samePlan(a, b []reason.PlanCall) bool {
 	return slices.EqualFunc(a, b, func(x, y reason.PlanCall) bool {
-		if x.Name != y.Name || string(x.Inputs) == string(y.Inputs) {
-			return x.Name == y.Name
-		}
 		v, err := schema.Canonical(x.Inputs)
 		w, err2 := schema.Canonical(y.Inputs)
-		return cmp.Or(err, err2) == nil && string(v) == string(w)
+		same := cmp.Or(err, err2) == nil && string(v) == string(w)
+		return x.Name == y.Name && (same || string(x.Inputs) == string(y.Inputs))
 	})
 }
 
@@ -342,6 +340,8 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 			m := all.ensure(p.ID)
 			m.Delivered, m.Failed, m.why = m.Delivered+p.Delivered, m.Failed+p.Failed, cmp.Or(m.why, p.why)
 			m.Deliveries = append(m.Deliveries, p.Deliveries...)
+			its := func(d *delivery) bool { return d.scope == scope }
+			m.mine = m.mine || p.mine || slices.ContainsFunc(p.Deliveries, its)
 		}
 	}
 	all.Plans = slices.DeleteFunc(all.Plans, func(p *plan) bool {
@@ -387,8 +387,8 @@ func none(*delivery) string { return "" }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
 // rules those that hold. Two deliveries are the least that tell what is constant from what varies, so any two
-// that agree will do, of two scopes or of the case's own, unless they mean other calls for a third of their
-// scopes; where two pairs mean different calls, none does.
+// that agree will do, of two scopes or of the case's own, one of which is its own where it has delivered the
+// plan, unless they mean other calls for a third of their scopes; where two pairs mean different calls, none does.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
@@ -407,8 +407,8 @@ func (p *plan) fire(
 	}
 	for i, b := range slices.Backward(p.Deliveries) { // the last ones say why not, and the words of tasks
 		for _, a := range slices.Backward(p.Deliveries[:i]) {
-			if a.scope == b.scope && a.scope != scope {
-				continue // it is that scope's own
+			if a.scope != scope && (a.scope == b.scope || p.mine && b.scope != scope) {
+				continue // others may mean something else by the words
 			}
 			got, no := agree(a, b, now, p.Deliveries, calls)
 			if no == "" {

@@ -129,8 +129,7 @@ func digest[T ~string | ~[]byte](s T) string {
 	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
-// fold returns a text without what makes no difference: runs of spaces, one final full stop, and the capital
-// of a plain first word.
+// fold returns a text without runs of spaces, one final full stop, and the capital of a plain first word.
 func fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	for _, stop := range []string{".", "。", "।"} {
@@ -166,8 +165,7 @@ func holds(s, w string) bool {
 	return false
 }
 
-// joined reports whether two texts side by side meet within a word or number. Scripts without spaces have no
-// ends of words to see.
+// joined reports whether two texts meet within a word or number. Scripts without spaces show no ends of words.
 func joined(before, after string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	s, _ := utf8.DecodeRuneInString(after)
