@@ -146,6 +146,44 @@ func TestUserMeansTheirOwn(t *testing.T) {
 	require.Equal(t, active, b.before(di).Fires)
 }
 
+// A call of the plan that fired failed, and others were made: it fires no more, and these do after two deliveries.
+func TestFailedCallStopsItsPlan(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		b := open(t, acme(learn.Options{}))
+		ask := func(country, column string) (learn.Case, *reason.Plan) {
+			c := learn.Case{Text: "revenue", Inputs: json.RawMessage(`{"country":"` + country + `"}`)}
+			return c, plan("sql", `{"query":"select `+column+` where c = '`+country+`'"}`)
+		}
+		for _, country := range []string{"Spain", "Malta"} {
+			b.deliver(ask(country, "gross"))
+		}
+		c, p := ask("Italy", "amount")
+		a := b.before(c)
+		require.NotNil(t, a.Fires)
+		o := learn.Outcome{Verdict: learn.Delivered, Plan: p, Failed: []reason.Failure{{Complaint: "the answer was too long"}}}
+		if named {
+			o.Failed = append(o.Failed, reason.Failure{Task: reason.Task{Skill: "sql"}, Complaint: "no column gross"})
+		}
+		b.after(a, o)
+		c, p = ask("Cuba", "amount")
+		fires := b.before(c)
+		require.Nil(t, fires.Fires)
+		b.deliver(c, p)
+		c, p = ask("Chad", "amount")
+		if fires = b.before(c); !named {
+			require.Nil(t, fires.Fires, "two against two")
+			continue
+		}
+		require.Equal(t, p, fires.Fires)
+		_, err := b.Judge(t.Context(), a.Scope, a.ID, learn.Failed, "and that was wrong, too")
+		require.NoError(t, err)
+		require.Nil(t, b.before(c).Fires)
+		_, err = b.Judge(t.Context(), a.Scope, a.ID, learn.Delivered, "it was right")
+		require.NoError(t, err)
+		require.Equal(t, p, b.before(c).Fires, "and the former plan is stopped still")
+	}
+}
+
 // What was worked out of «last month» is another one later, however it is spelled.
 func TestYearIsNoConstant(t *testing.T) {
 	for where, fires := range map[string]bool{

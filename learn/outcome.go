@@ -41,7 +41,7 @@ func (v Verdict) check() error {
 type Outcome struct {
 	Verdict   Verdict          `cbor:",omitzero"`
 	Complaint string           `cbor:",omitzero"` // why it failed, where that is not in Failed
-	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last
+	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last; of a call its name is the Skill
 	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: not known, or those of Fires
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
 	Utilized  []memory.ID      `cbor:",omitzero"` // memories of the Advice that helped; nil: not known
@@ -83,14 +83,15 @@ type given struct {
 	Counted Verdict     `cbor:"11,keyasint,omitzero"` // what its plan's counters have of it
 	Made    memory.ID   `cbor:"12,keyasint,omitzero"` // the failure that is remembered of it
 	Heard   string      `cbor:"13,keyasint,omitzero"` // the words of strangers and turns, which are not kept
+	Left    bool        `cbor:"14,keyasint,omitzero"` // a call of the plan that fired failed, and others were made
 
 	shape     *shape   // of Case
 	strangers []string // what they said
 }
 
-// After learns from what came of a case. One that Failed by the plan that fired stops it and its rivals: each
-// fires again after two later deliveries. A second After of an Advice changes nothing, and returns what the
-// first did. Without a Before, as of a run that began without memory, it takes a zero Advice with a Case.
+// After learns from what came of a case. One that Failed by the plan that fired, or that other calls delivered
+// once a call of it had Failed, stops it and its rivals: each fires again after two later deliveries. A second
+// After of an Advice changes nothing, and returns what the first did. Without a Before give it a Case alone.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -141,6 +142,9 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	case a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)):
 		g.Fired, o.Plan = true, a.Fires // which counts, and teaches no new plan
 	case o.Plan != nil:
+		named := each(o.Failed, func(f reason.Failure) string { return f.Skill })
+		failed := func(c reason.PlanCall) bool { return slices.Contains(named, c.Name) }
+		g.Left = a.Fires != nil && slices.ContainsFunc(a.Fires.Calls, failed)
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
 		g.Note = g.tainted(o.Plan.Calls, complaints)
@@ -224,7 +228,9 @@ func (w *step) keepPlan(ctx context.Context) {
 	teaches, wrong := delivered && !g.Fired && g.Note == "", o.Verdict == Failed && (g.Fired || again)
 	keep := func(scope memory.Scope, key string) {
 		w.edit(ctx, scope.Key(planKind, key), func(r *record) {
-			r.takeBack(of)
+			if r.takeBack(of); g.Left && delivered {
+				r.stop(of, g.At.Add(-1)) // but what was made instead counts
+			}
 			switch {
 			case wrong:
 				r.stop(of, cmp.Or(g.Judged, g.At))
@@ -358,8 +364,7 @@ func (r *record) warning(like *warning) *warning {
 	return &w
 }
 
-// refuse takes in what was refused, and what passed where something had been refused, once what came of the
-// Advice before is taken back.
+// refuse takes back what came of the Advice before, and takes in what was refused, or passed where something was.
 func (w *step) refuse(ctx context.Context) {
 	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
 	refused := slices.Clone(o.Failed)
