@@ -63,7 +63,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		a, due := v.agent, dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
 		entry := dueEntry{Scope: p.Scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
-		if a.looks() {
+		if a.idle() {
 			entry.Process = ""
 		}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
@@ -76,10 +76,10 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if !a.stopped && !a.looks() { // else it goes on in another process, or when the store is opened again
+		if !a.stopped && !a.idle() { // else it goes on in another process, or when the store is opened again
 			a.runs.Go(func() {
 				_ = a.resume(due, entry)
-				a.look() // what has failed, or was ruled meanwhile, the scheduler does
+				a.wake() // what has failed, or was ruled meanwhile, the scheduler does
 			})
 		}
 		return nil

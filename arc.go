@@ -37,7 +37,11 @@ type Host struct {
 	Around   []act.Around    // around each attempt, outermost first
 	Sources  []reason.Source // asked at once before the Reasoner is, for at most Options.Timeout
 	Skills   []reason.Skill
-	Secrets  func(ctx context.Context, name string) (string, error)
+
+	// Secrets returns the value of a secret that a worker, tool or Objective lists, of at least 8 bytes. It is asked
+	// for each call, and nothing of the value is stored. An attempt waits where [reason.Classify] takes the error
+	// for an outage; any other denies it. nil: there are no secrets.
+	Secrets func(ctx context.Context, name string) (string, error)
 }
 
 // Options of an Agent. Nil and the zero value are the defaults.
@@ -174,40 +178,18 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		former: uint64(time.Now().UnixMicro()), // no mark is 0, or of a former process
 	}
 	a.tenants = &tenants{load: a.openTenant, open: map[string]*opening{}}
-	opts := &a.opts
-	_, err := learn.With(nil, nil, nil, &opts.Learn) // what it refuses, each tenant would
-	switch err = cmp.Or(opts.Scope.Check(), opts.Daily.check(), err); {
-	case err != nil:
-	case call.None(st):
+	err := a.opts.check()
+	if err == nil && call.None(st) {
 		err = errors.New("no store: store.NewMem() keeps nothing on a disk, and Open makes one in a directory")
-	case !(opts.Worth >= 0 && opts.Worth <= math.MaxFloat64):
-		err = fmt.Errorf("Options.Worth is %v", opts.Worth)
-	case opts.Attempts < 0:
-		err = fmt.Errorf("Options.Attempts is %d", opts.Attempts)
-	case !slices.Contains([]string{"", replanStuck, askStuck}, opts.OnStuck):
-		err = fmt.Errorf("no such Options.OnStuck: %q", opts.OnStuck)
-	}
-	times := []time.Duration{opts.Retention, opts.Patience, opts.Approvals, opts.Timeout}
-	for i, name := range []string{"Options.Retention", "Options.Patience", "Options.Approvals", "Options.Timeout"} {
-		if times[i] < 0 {
-			err = cmp.Or(err, fmt.Errorf("%s is %v", name, times[i]))
-		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
-	opts.Sanitizer = cmp.Or(opts.Sanitizer, redact.New(nil))
-	opts.Now = call.Clock(opts.Now)
-	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
-	opts.Attempts, opts.Replans = cmp.Or(opts.Attempts, 4), max(0, cmp.Or(opts.Replans, 2))
-	opts.Retention, opts.Patience = cmp.Or(opts.Retention, 90*24*time.Hour), cmp.Or(opts.Patience, time.Hour)
-	opts.Timeout = cmp.Or(opts.Timeout, 10*time.Minute)
-	opts.Learn.Memory = nil
-	opts.Learn.Seed = cmp.Or(opts.Learn.Seed, opts.Seed)
+	a.opts.complete()
 	if err := a.SetWorkers(h.Workers); err != nil {
 		return nil, err
 	}
-	if a.process, err = newProcess(opts.Process, st); err != nil {
+	if a.process, err = newProcess(a.opts.Process, st); err != nil {
 		return nil, err
 	}
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -229,6 +211,39 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	return a, nil
 }
 
+// check returns the first thing that is wrong with the options.
+func (o *Options) check() error {
+	_, err := learn.With(nil, nil, nil, &o.Learn) // what it refuses, each tenant would
+	err = cmp.Or(o.Scope.Check(), o.Daily.check(), err)
+	flaw := func(is bool, name string, value any) {
+		if is && err == nil {
+			err = fmt.Errorf("Options.%s is %v", name, value)
+		}
+	}
+	flaw(!(o.Worth >= 0 && o.Worth <= math.MaxFloat64), "Worth", o.Worth)
+	flaw(o.Attempts < 0, "Attempts", o.Attempts)
+	flaw(o.Retention < 0, "Retention", o.Retention)
+	flaw(o.Patience < 0, "Patience", o.Patience)
+	flaw(o.Approvals < 0, "Approvals", o.Approvals)
+	flaw(o.Timeout < 0, "Timeout", o.Timeout)
+	if err == nil && !slices.Contains([]string{"", replanStuck, askStuck}, o.OnStuck) {
+		err = fmt.Errorf("no such Options.OnStuck: %q", o.OnStuck)
+	}
+	return err
+}
+
+// complete puts defaults in the place of what is not set.
+func (o *Options) complete() {
+	o.Sanitizer = cmp.Or(o.Sanitizer, redact.New(nil))
+	o.Now = call.Clock(o.Now)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Attempts, o.Replans = cmp.Or(o.Attempts, 4), max(0, cmp.Or(o.Replans, 2))
+	o.Retention, o.Patience = cmp.Or(o.Retention, 90*24*time.Hour), cmp.Or(o.Patience, time.Hour)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
+	o.Learn.Memory = nil
+	o.Learn.Seed = cmp.Or(o.Learn.Seed, o.Seed)
+}
+
 // SetWorkers replaces the workers. Attempts that are under way end with those that they began with. Where there
 // are none any more, the runs that come due are left to Agents that have some.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
@@ -242,7 +257,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 		return fmt.Errorf("arc: %w", err)
 	}
 	a.runner.Store(r)
-	a.look()
+	a.wake()
 	return nil
 }
 
@@ -256,8 +271,8 @@ func (a *Agent) Workers() (workers []act.Worker) {
 	return workers
 }
 
-// looks reports whether the Agent has no workers, and leaves runs to those that have: it could only block them.
-func (a *Agent) looks() bool { return len(a.runner.Load().Workers()) == 0 }
+// idle reports whether the Agent has no workers, and leaves runs to those that have: it could only block them.
+func (a *Agent) idle() bool { return len(a.runner.Load().Workers()) == 0 }
 
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when
 // the store is opened again. When ctx ends first it cancels them, and returns an error that names them.

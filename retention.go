@@ -99,7 +99,7 @@ func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 	}
 	if deleted > 0 {
 		err = t.whole.Update(ctx, a.compactLater)
-		a.look()
+		a.wake()
 	}
 	return deleted, err
 }
@@ -229,7 +229,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	if err != nil {
 		return fail(err)
 	}
-	a.look()
+	a.wake()
 	a.tenants.forget(t.name) // figures are read anew
 	return nil
 }

@@ -260,7 +260,7 @@ func (a *Agent) workOn(
 		}
 	}
 	if err != nil || t.record != nil && t.Status == Waiting { // another time is due; to look costs a scan
-		a.look()
+		a.wake()
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
@@ -322,7 +322,7 @@ func (a *Agent) begin(
 func (t *turn) goOn(ctx context.Context) error {
 	a, held := t.agent, t.held()
 	switch {
-	case t.Status.ended() || t.Status == Asking || a.looks() && t.Process != a.process.name:
+	case t.Status.ended() || t.Status == Asking || a.idle() && t.Process != a.process.name:
 		return nil
 	case held && !t.Left:
 		alive, err := a.process.alive(ctx, a.store, t.Process)
@@ -343,7 +343,7 @@ func (t *turn) goOn(ctx context.Context) error {
 		t.block(Interrupted, "an attempt was interrupted, and may be made once")
 		t.Phase = endPhase
 	}
-	if claim || a.looks() {
+	if claim || a.idle() {
 		return t.restart(ctx)
 	}
 	return t.drive(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// look has the scheduler look for what is due.
-func (a *Agent) look() {
+// wake has the scheduler look for what is due.
+func (a *Agent) wake() {
 	select {
 	case a.kick <- struct{}{}:
 	default:
@@ -80,7 +80,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 			return time.Minute, nil // one that ends has the scheduler look again
 		}
 		a.runs.Go(func() {
-			defer func() { <-slots; a.look() }()
+			defer func() { <-slots; a.wake() }()
 			err := a.resume(e.Key, due)
 			// Others have it, or had; or Close ends it, until the store is opened again.
 			others := isAny(err, ErrRunning, ErrClosed, context.Canceled, store.ErrConflict, store.ErrNotFound)
@@ -98,7 +98,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
 	key := due.by(at)
 	had := due.Kind == "" && due.Process == a.process.name // goOn gives it to those that have workers
-	if !had && due.Kind != dueErase && due.Kind != dueCompact && a.looks() {
+	if !had && due.Kind != dueErase && due.Kind != dueCompact && a.idle() {
 		return true, nil
 	}
 	a.mu.Lock()

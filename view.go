@@ -62,7 +62,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 
 // restart commits that the run goes on, so that it does so after a crash, too, or in another process.
 func (t *turn) restart(ctx context.Context) error {
-	if t.agent.looks() {
+	if t.agent.idle() {
 		t.process = ""
 	}
 	if err := t.commit(context.WithoutCancel(ctx)); err != nil || t.process == "" {
