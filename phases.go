@@ -567,6 +567,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		if made.Err != nil {
 			t.Wait.For = made.Err.Wait
 		}
+		if made.Gate != "" && t.Wait.For > 0 {
+			t.Wait.Tries = 0 // it knows when to look again, each time
+		}
 		return waitPhase, nil
 	}
 	return verifyPhase, nil

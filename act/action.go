@@ -173,7 +173,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	inner.path += a.step + "/"
 	if a.kind != "step" { // which has the secrets of the worker that it is a step of
 		if err := inner.open(ctx, a.Secrets); err != nil {
-			return nil, fmt.Errorf("%s: %w", a.Name, err)
+			return nil, err
 		}
 		if bytes.Contains(a.inputs, []byte("[secret ")) { // canonical JSON has no other spelling
 			var missing []string

@@ -33,7 +33,9 @@ import (
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
 // function; the tools of an MCP server are made by contrib/mcp. In Input, OpenAPI's nullable says nothing.
 type Tool struct {
-	act.Worker // Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove and Secrets
+	// Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets, and Timeout, whose
+	// end is an error of Call; 0: that of the attempt
+	act.Worker
 
 	// Call makes the call, those of one answer concurrently. Inputs fit the schema; the result is JSON, of which
 	// the model sees a string as it is. It sees an error, too, and may try again: of an Irreversible tool an
@@ -115,9 +117,8 @@ func check(ts []Tool) (byName map[string]*Tool, cards []reason.Tool, _ error) {
 			err = errors.New("nothing to call")
 		case t.Mode < act.Autonomous || t.Mode > act.Compound || t.Blast < act.Self || t.Blast > act.Public:
 			err = errors.New("there is no such mode or blast")
-		case t.Executor != nil, len(t.Gates)+len(t.Skills)+len(t.Effects) > 0,
-			t.Prior+t.Price != 0, t.ByName, t.Timeout != 0:
-			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price, ByName or Timeout")
+		case t.Executor != nil, len(t.Gates)+len(t.Skills)+len(t.Effects) > 0, t.Prior+t.Price != 0, t.ByName:
+			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price or ByName")
 		}
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("tool %q: %w", t.Name, err))

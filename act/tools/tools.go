@@ -302,7 +302,7 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		act.Note(ctx, act.Event{Kind: "calling", Name: c.Name, Data: c.Inputs, Live: true})
 		result, why, err := a.do(ctx, step, c)
 		if err != nil {
-			return made{}, err
+			return made{}, fmt.Errorf("%s: %w", c.Name, err)
 		}
 		if m.Failed = why != nil; m.Failed {
 			m.Shown, m.Denied = "Error: "+clip(why.Error(), maxShown), errors.Is(why, act.ErrDenied)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -495,6 +496,29 @@ func TestBounds(t *testing.T) {
 			if c.price != nil {
 				require.InDelta(t, .02*float64(c.answers), *a.Usage.CostUSD, 1e-9)
 			}
+		})
+	}
+}
+
+// The end of a tool's Timeout is an error that the model sees. Without one a hang takes the attempt's time, and
+// its error says which tool.
+func TestHangingTool(t *testing.T) {
+	for _, most := range []time.Duration{time.Second, 0} {
+		synctest.Test(t, func(t *testing.T) {
+			drain := tools.Func("drain", "Drains.", func(ctx context.Context, _ struct{}) (string, error) {
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+			drain.Timeout = most
+			m, began := script(calls("drain", `{}`), says("it hangs")), time.Now()
+			a := try(t, store.NewMem(), tools.New(m, nil, drain), nil)
+			if most == 0 {
+				require.Equal(t, []any{rank.TimedOut, "drain: context deadline exceeded"}, []any{a.Outcome, a.Complaint})
+				return
+			}
+			require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+			require.Equal(t, most, time.Since(began))
+			require.Contains(t, m.asked[1].Messages[2].Text, "context deadline exceeded")
 		})
 	}
 }
