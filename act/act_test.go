@@ -261,14 +261,14 @@ func TestGateErrs(t *testing.T) {
 	}{
 		{"once", []error{errors.New("reset by peer"), nil}, 2, 0, rank.Delivered, "", ""},
 		{"twice", []error{errors.New("reset by peer"), errors.New("permission denied")}, 2, 0, rank.Unknown, "",
-			"go test could not check it in 1m0s: permission denied"},
+			"go test could not check it: permission denied"},
 		{"a judge's answer", []error{typed(reason.Invalid), nil}, 2, 1, rank.Delivered, "", ""},
-		{"no class", []error{typed(""), typed("")}, 2, 2, rank.Unknown, "", "go test could not check it in 1m0s: reset by peer"},
-		{"away", []error{typed(reason.Unavailable)}, 1, 0, rank.Away, reason.Unavailable, "go test could not check it in 1m0s: unavailable: reset by peer"},
-		{"permanent", []error{typed(reason.Permanent)}, 1, 1, rank.Unknown, reason.Permanent, "go test could not check it in 1m0s: permanent: reset by peer"},
-		{"permission", []error{typed(reason.Permission)}, 1, 1, rank.Unknown, reason.Permission, "go test could not check it in 1m0s: permission: reset by peer"},
+		{"no class", []error{typed(""), typed("")}, 2, 2, rank.Unknown, "", "go test could not check it: reset by peer"},
+		{"away", []error{typed(reason.Unavailable)}, 1, 0, rank.Away, reason.Unavailable, "go test could not check it: unavailable: reset by peer"},
+		{"permanent", []error{typed(reason.Permanent)}, 1, 1, rank.Unknown, reason.Permanent, "go test could not check it: permanent: reset by peer"},
+		{"permission", []error{typed(reason.Permission)}, 1, 1, rank.Unknown, reason.Permission, "go test could not check it: permission: reset by peer"},
 		{"its time", []error{fmt.Errorf("%w: sum_test.go runs", context.DeadlineExceeded)}, 1, 0, rank.Unknown, "",
-			"go test could not check it in 1m0s: context deadline exceeded: sum_test.go runs"},
+			"go test could not check it: context deadline exceeded: sum_test.go runs"},
 		{"a question", []error{&act.PendingError{Questions: []string{"is it?"}}}, 1, 0, "", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

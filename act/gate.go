@@ -23,11 +23,11 @@ type Verdict struct {
 }
 
 // Gate decides whether a task was done, by what it can observe. Silence (no complaint) is a refusal. An error
-// and a panic are no pass, and no failure of the worker. With a *[PendingError], or a *[reason.Error] of class
-// Unavailable or RateLimited, as for a flake, the attempt waits, some 5 s at first, and all gates are asked
-// again. Permanent and Permission block the run: no worker can mend it. After any other error the gate is
-// asked once more at once, unless its time has ended, and then the work is done again. String names it if it
-// has that method, else its type. Usage of a [Judge] or a *[reason.Error] counts with the attempt's.
+// and a panic are no pass, and no failure of the worker. With a *[PendingError], which a person answers, or a
+// *[reason.Error] of class Unavailable or RateLimited, the attempt waits, as long as its Wait or some 5 s at
+// first, and all gates are asked again. Permanent and Permission block the run: no worker can mend it. After
+// any other error the gate is asked once more at once, unless its time has ended, and then the work is done
+// again. String, or else its type, names it. Usage of a [Judge] or a *[reason.Error] counts with the attempt's.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }
@@ -62,7 +62,7 @@ func (s *scene) judge(ctx context.Context, c *Call, r Result) Attempt {
 			seen := r
 			a.Verdict, err = call.Do(with, c.Worker.Timeout, func(ctx context.Context) (Verdict, error) {
 				if named, ok := g.(fmt.Stringer); ok {
-					name = fence.Clip(named.String(), maxShown)
+					name = cmp.Or(fence.Clip(named.String(), maxShown), name)
 				}
 				v, err := g.Verify(ctx, c, &seen)
 				v.Complaint = strings.ToValidUTF8(v.Complaint, "\uFFFD") // it may be what a program has printed
@@ -77,7 +77,7 @@ func (s *scene) judge(ctx context.Context, c *Call, r Result) Attempt {
 			}
 		}
 		if a.Gate = strings.TrimPrefix(name, "*"); err != nil {
-			a.Pass, a.Complaint = false, fmt.Sprintf("%s could not check it in %v: %v", a.Gate, c.Worker.Timeout, err)
+			a.Pass, a.Complaint = false, fmt.Sprintf("%s could not check it: %v", a.Gate, err)
 		}
 		if !a.Pass {
 			a.Complaint = fence.Clip(s.clean.Prose(cmp.Or(a.Complaint, "it was refused without a reason")), maxComplaint)
