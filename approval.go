@@ -124,14 +124,15 @@ func (v View) heed(ctx context.Context, id, key string) error {
 }
 
 // Answer answers what a run asks, and goes on with it. question is the Report's Question that text answers:
-// where the run does not ask that any more, as after a second click, it is [ErrState]. "" is what the run asks
-// at that moment.
+// where the run does not ask that any more, as after a second click, it is [ErrState], and so is a blank text.
+// "" is what the run asks at that moment.
 func (v View) Answer(ctx context.Context, id, question, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
-		if t.Status != Asking || question != "" && question != t.question() {
-			return t.wrong("does not ask that")
+		said := fence.Clip(t.clean.Prose(text), maxText)
+		if t.Status != Asking || question != "" && question != t.question() || fence.Line(said) == "" {
+			return t.wrong("does not ask that, or the answer is blank")
 		}
-		t.answer(fence.Clip(t.clean.Prose(text), maxText))
+		t.answer("", said)
 		t.Status, t.Phase = Running, t.Back
 		return t.restart(ctx)
 	})

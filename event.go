@@ -14,9 +14,9 @@ import (
 // Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired",
 // "decided", "refused" (a decision that cannot be used), "stuck", "subgoal", "subgoal_reached",
 // "source_failed", "attempt", then of its worker "failed" or "passed" (with the []reason.Delta that it made as
-// Data, unless they have over 64 KiB), "learned", "not_learned" (why a plan was not), "asking", "answered",
-// "waiting" (with a Name: for a person, to allow that; without: for an outage), "retried" and "judged"; a run
-// ends as "delivered", "blocked" (its Name is the Cause) or "canceled". See act.Event for those of an attempt.
+// Data, unless they have over 64 KiB), "learned", "not_learned" (why a plan was not), "asking", "answered"
+// (a person's has no Name), "waiting" (with a Name: for a person, to allow that; without: for an outage),
+// "retried", "judged", and at the end "delivered", "blocked" (Name: the Cause) or "canceled". See act.Event.
 type Event = act.Event
 
 // Journal yields the events of a run that are kept so far.

@@ -442,6 +442,41 @@ func TestReasonerAnswers(t *testing.T) {
 	}
 }
 
+// What a gate asks is for a person: the reasoner, whose work it checks, is not asked. The journal says who has
+// answered. A blank text is no answer.
+func TestGateAsksAPerson(t *testing.T) {
+	w := act.Worker{Name: "ops", Skills: []string{"restart"},
+		Executor: act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if len(c.Answers) == 0 {
+				return nil, &act.PendingError{Questions: []string{"Which cluster?"}}
+			}
+			return &act.Result{Text: c.Answers[0].Text}, nil
+		}),
+		Gates: []act.Gate{act.GateFunc(func(_ context.Context, c *act.Call, _ *act.Result) (act.Verdict, error) {
+			if len(c.Answers) == 1 {
+				return act.Verdict{}, &act.PendingError{Questions: []string{"Is the checkout working?"}}
+			}
+			return act.Verdict{Pass: c.Answers[1].Text == "yes", Complaint: "it is not"}, nil
+		})}}
+	r := &answering{Reasoner: planned(arctest.Plan("", task("restart", "restart"))), answers: []string{" \n", "eu1", "yes"}}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}}, nil)
+	got := run(t, a, arc.Objective{ID: "7", Text: "mend the checkout"})
+	require.Equal(t, []any{arc.Asking, "Which cluster?"}, []any{got.Status, got.Text}, "a blank text is no answer")
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", ""))
+	got = run(t, a, arc.Objective{ID: "8", Text: "mend the checkout"})
+	require.Equal(t, []any{arc.Asking, "Is the checkout working?"}, []any{got.Status, got.Text})
+	for _, blank := range []string{"", " \n\u200b"} {
+		_, err := a.In("").Answer(t.Context(), "8", "", blank)
+		require.ErrorIs(t, err, arc.ErrState)
+	}
+	got, err := a.In("").Answer(t.Context(), "8", "", "yes")
+	require.NoError(t, err)
+	require.Equal(t, arc.Delivered, got.Status)
+	story := journal(t, a, "8")
+	require.Contains(t, story, "answered reasoner: eu1")
+	require.Contains(t, story, "answered: yes")
+}
+
 // What a worker asks is too long for a run's record, or there is too much of it: it is asked all the same,
 // some later.
 func TestAsksTooMuch(t *testing.T) {

@@ -588,7 +588,8 @@ func fitting(all []act.Approval) []act.Approval {
 	return all
 }
 
-// asked has the reasoner answer what a worker asks, if it can, or else a person.
+// asked has the reasoner answer what a worker asks, if it can, or else a person. What a gate asks is a person's
+// to answer: the reasoner would judge its own plan.
 func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
 	questions = prose(t.clean.KeepPlaceholders(), questions[:min(len(questions), maxTasks)])
 	for i, q := range questions {
@@ -596,34 +597,31 @@ func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []stri
 	}
 	t.Questions, t.Back = questions, actPhase
 	answerer, ok := t.agent.host.Reasoner.(reason.Answerer)
-	if !ok || t.Current.Asked >= maxAnswered {
+	if !ok || t.made.Gate != "" || t.Current.Asked >= maxAnswered {
 		return askPhase, nil
 	}
-	type answer struct {
-		Text  string
-		Usage *reason.Usage
-	}
 	brief := t.brief(ctx, advice)
-	got, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) (answer, error) {
+	got, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) (reason.Response, error) {
 		text, usage, err := answerer.Answer(ctx, brief, questions)
-		return answer{text, usage}, err
+		return reason.Response{Text: text, Usage: usage}, err
 	})
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	t.Usage = t.Usage.Add(got.Usage)
-	if err != nil || got.Text == "" {
+	if err != nil || fence.Line(got.Text) == "" {
 		return askPhase, nil
 	}
 	t.Current.Asked++
-	t.answer(fence.Clip(t.clean.KeepPlaceholders().Prose(got.Text), maxText))
+	t.answer("reasoner", fence.Clip(t.clean.KeepPlaceholders().Prose(got.Text), maxText))
 	return actPhase, nil
 }
 
-func (t *turn) answer(text string) {
+// answer takes an answer, by the reasoner or, of no name, by a person.
+func (t *turn) answer(by, text string) {
 	t.Answers = append(t.Answers, reason.Answer{Question: strings.Join(t.Questions, "\n"), Text: text})
 	t.Questions = nil
-	t.event("answered", "", text)
+	t.event("answered", by, text)
 }
 
 // verify takes the verdict: what the gates have passed is delivered, all else is a try that failed.

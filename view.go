@@ -52,7 +52,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 		}
 		if note != "" {
 			t.Questions = []string{"What is different now?"}
-			t.answer(fence.Clip(t.clean.Prose(note), maxText))
+			t.answer("", fence.Clip(t.clean.Prose(note), maxText))
 		}
 		t.Status, t.Phase, t.Cause, t.Reason, t.Ended, t.advice = Running, assessPhase, "", "", time.Time{}, nil
 		t.event("retried", "", "")

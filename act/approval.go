@@ -54,7 +54,7 @@ type Approver func(ctx context.Context, a Approval) (Ruling, error)
 // attempt: the executor is called again with the same number and the answers.
 type PendingError struct {
 	Approvals []Approval // what people have to rule on
-	Questions []string   // what a person, or the reasoner, has to answer
+	Questions []string   // what a person has to answer; those of an executor the reasoner may
 }
 
 func (e *PendingError) Error() string {
