@@ -549,6 +549,95 @@ func TestRetry(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3}, []int{w.Calls()[0].Attempt, w.Calls()[1].Attempt, w.Calls()[2].Attempt})
 }
 
+// The check of the recipes that can tell only later: it looks each minute, and refuses ten minutes after the work.
+func TestCheckLater(t *testing.T) {
+	for _, clears := range []time.Duration{150 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			fires := func(context.Context, *act.Call) bool { return time.Since(began) < clears }
+			var cleared act.GateFunc = func(ctx context.Context, c *act.Call, _ *act.Result) (act.Verdict, error) {
+				done, err := act.Step(ctx, "done", nil, func(context.Context) (time.Time, error) { return time.Now(), nil })
+				switch {
+				case err != nil:
+					return act.Verdict{}, err
+				case !fires(ctx, c):
+					return act.Verdict{Pass: true}, nil
+				case time.Since(done) >= 10*time.Minute:
+					return act.Verdict{Complaint: "after the restart the alert fires still"}, nil
+				}
+				return act.Verdict{}, &reason.Error{Class: reason.Unavailable, Wait: time.Minute, Err: errors.New("not yet")}
+			}
+			w := &arctest.Worker{}
+			ops := w.As("ops")
+			ops.Gates = []act.Gate{cleared}
+			a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{ops}}, &arc.Options{Attempts: 1})
+			r := run(t, a, arc.Objective{Text: "clear the alert"})
+			require.Equal(t, clears < time.Hour, r.Status == arc.Delivered, r.Text)
+			require.Equal(t, min(clears, 10*time.Minute).Round(time.Minute), r.Ended.Sub(r.Began), r.Text)
+			require.Len(t, w.Calls(), 1)
+		})
+	}
+}
+
+// A run that an outage has blocked goes on where it waited: its gate is asked, and the work is not done again.
+func TestRetryAfterOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, cleared, asked, seen := &arctest.Worker{}, false, 0, time.Time{}
+		early := &reason.Error{Class: reason.Unavailable, Wait: time.Minute, Err: errors.New("not yet")}
+		ann := w.As("ann")
+		ann.Gates = []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+			if asked++; !cleared {
+				return act.Verdict{}, early
+			}
+			seen = time.Now()
+			return act.Verdict{Pass: true}, nil
+		})}
+		st := store.NewMem()
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{ann}}, &arc.Options{Patience: 10 * time.Minute})
+		v := a.In("")
+		for _, id := range []string{"1", "2"} {
+			r := run(t, a, arc.Objective{ID: id, Text: "restart"})
+			require.Equal(t, []any{arc.Blocked, arc.Outage, "act.GateFunc could not check it: unavailable: not yet"},
+				[]any{r.Status, r.Cause, r.Text})
+			require.Equal(t, 11, asked, "at once, and each minute, as it says")
+			asked = 0
+		}
+		require.NoError(t, v.Delete(t.Context(), "2"))
+		for e := range st.Scan(t.Context(), store.Range{Prefix: "t/"}) {
+			require.NotContains(t, e.Key, "/part/2/", "nothing of what it was told stays")
+		}
+
+		began := time.Now()
+		time.AfterFunc(90*time.Second, func() { cleared = true })
+		r, err := v.Retry(t.Context(), "1", "look at eu1")
+		require.NoError(t, err)
+		require.Equal(t, []any{arc.Delivered, 1}, []any{r.Status, r.Attempts})
+		require.Len(t, w.Calls(), 2, "one a run")
+		require.Equal(t, 2*time.Minute, seen.Sub(began))
+		require.NoError(t, v.Judge(t.Context(), "1", learn.Failed, "it came back"), "it was learned of once, at its end")
+	})
+	synctest.Test(t, func(t *testing.T) { // of a subgoal, while the reasoner is away
+		away, asks := true, 0
+		r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+			switch asks++; {
+			case asks == 1:
+				return &reason.Decision{Impasse: "no_approach", Subgoal: "find the cause"}, nil
+			case away:
+				return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
+			}
+			return arctest.Plan("", task(b.Text, "")), nil
+		}}
+		w := &arctest.Worker{}
+		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: time.Minute})
+		require.Equal(t, arc.Outage, run(t, a, arc.Objective{ID: "1", Text: "mend it"}).Cause)
+		away = false
+		got, err := a.In("").Retry(t.Context(), "1", "")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, got.Status, got.Text)
+		require.Equal(t, "find the cause", w.Calls()[0].Task.Objective)
+	})
+}
+
 // What failed is warned of, and what two deliveries have in common fires.
 func TestLearns(t *testing.T) {
 	r := &arctest.Reasoner{Decision: fixed}

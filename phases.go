@@ -792,8 +792,8 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	return nil
 }
 
-// end is the last step: what the whole run has taught. An outage, an interruption, and an end without a failure
-// that says something of the work have taught nothing: the plan may have been right.
+// end is the last step: what the whole run has taught. An interruption, and an end without a failure that says
+// something of the work, have taught nothing: the plan may have been right.
 func (t *turn) end(context.Context) (phase, error) {
 	verdict := learn.Delivered
 	t.Status = Delivered
@@ -812,7 +812,7 @@ func (t *turn) end(context.Context) (phase, error) {
 		t.Aims, t.advice = t.Aims[:1], nil
 	}
 	void := (t.Cause == Refused || t.Cause == Exhausted || t.Cause == NoWorker) && len(t.Aims[0].lessons()) == 0
-	if t.objective.Provisional || t.Cause == Outage || t.Cause == Interrupted || void {
+	if t.objective.Provisional || t.Cause == Interrupted || void {
 		verdict = learn.Unknown
 	}
 	if t.Aims[0].Advised > 0 {
@@ -855,7 +855,10 @@ func (t *turn) wait(context.Context) (phase, error) {
 	}
 	last := w.Since.Add(t.agent.opts.Patience)
 	if !now.Before(last) || now.Add(w.For).After(last) {
-		return t.block(Outage, w.Why), nil
+		t.block(Outage, w.Why) // and stays where it is: Retry goes on from there
+		t.Status, t.Ended, t.Wait = Blocked, now, waiting{Tries: 1}
+		t.event(string(Blocked), string(Outage), t.Reason)
+		return t.Back, nil
 	}
 	t.Due = now.Add(max(pause, w.For))
 	if t.Due.After(last) {

@@ -28,15 +28,15 @@ func (v View) Delete(ctx context.Context, id string) error {
 		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		for _, prefix := range []string{logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "delivery/")} {
+		log, part := logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "")
+		for _, prefix := range []string{log, part + "advice/", part + "delivery/"} {
 			if err := t.tenant.deleteAll(ctx, prefix, ""); err != nil {
 				return err
 			}
 		}
 		return t.tenant.group.Update(ctx, func(b *store.Batch) error {
 			b.After(func(store.Revision) { v.agent.note(t.name) })
-			objective := partKey(t.Scope, t.ID, "objective")
-			return errors.Join(b.Delete(objective, store.Any), b.Delete(t.key, store.At(t.rev)))
+			return errors.Join(b.Delete(part+"objective", store.Any), b.Delete(t.key, store.At(t.rev)))
 		})
 	})
 	return err

@@ -38,23 +38,26 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
 }
 
-// Retry tries a blocked run again, from the last task that was delivered on; note, if there is one, is told
-// to the reasoner and to workers. What is known now is recalled anew. It is never refused.
+// Retry tries a blocked run again: one that an outage has blocked from where it waited, as if that had passed
+// in time, any other from the last task that was delivered on, with what is known now. note, if there is one,
+// is told to the reasoner and to workers. It is never refused.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Blocked {
 			return t.wrong("is not blocked")
 		}
-		a := t.aim()
-		a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
-		if a.Next == 0 && !a.Given {
-			a.begin(nil, "")
+		if a := t.aim(); t.Cause != Outage {
+			a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
+			if a.Next == 0 && !a.Given {
+				a.begin(nil, "")
+			}
+			t.Phase, t.advice = assessPhase, nil
 		}
 		if note != "" {
 			t.Questions = []string{"What is different now?"}
 			t.answer("", fence.Clip(t.clean.Prose(note), maxText))
 		}
-		t.Status, t.Phase, t.Cause, t.Reason, t.Ended, t.advice = Running, assessPhase, "", "", time.Time{}, nil
+		t.Status, t.Cause, t.Reason, t.Ended = Running, "", "", time.Time{}
 		t.event("retried", "", "")
 		return t.restart(ctx)
 	})
