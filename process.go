@@ -71,11 +71,7 @@ func (p *process) key() string { return processPlace + p.name }
 // the commit, so this process does as well.
 func (p *process) write(ctx context.Context, st store.Store, c store.Condition) error {
 	now := time.Now()
-	raw, err := codec.Marshal(p.name)
-	if err != nil {
-		return err
-	}
-	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: raw, If: c})
+	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: []byte(p.name), If: c})
 	if err != nil {
 		return err
 	}

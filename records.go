@@ -23,7 +23,7 @@ import (
 // and in the whole store, while the scheduler has to look at it:
 //
 //	due/NANOSECONDS/TENANT/SCOPE//ID    dueEntry
-//	process/NAME                        processRecord, see process
+//	process/NAME                        NAME, see process
 //	erase/SCOPE                         when View.Erase began it
 const (
 	runKind  = "run"

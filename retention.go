@@ -136,15 +136,10 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 	return deleted, t.deleteAll(ctx, v.scope.Prefix(dayKind), dayKey(v.scope, before))
 }
 
-const erasePlace = "erase/" // then the scope: it is being erased, since the time that is kept there
+const erasePlace = "erase/" // then the scope: it and those below it are being erased, since the time kept there
 
 // eraseDue is the key by which an erasure that was interrupted goes on.
 func eraseDue(scope memory.Scope) string { return dueKey(time.Unix(0, 0), scope, "") }
-
-// eraseKey bars a scope and those below it.
-func eraseKey(scope memory.Scope) string {
-	return erasePlace + cmp.Or(string(scope), "_")
-}
 
 // barred stages the condition that nobody erases a scope or one above it, or returns an error. It is in the
 // first commit of a run alone: what has begun before the bar is found and dropped by the erasure.
@@ -199,7 +194,7 @@ func (a *Agent) once(ctx context.Context, key string, f func(context.Context) er
 func (v View) erase(ctx context.Context, t *tenant) error {
 	a := v.agent
 	fail := func(err error) error { return fmt.Errorf("arc: scope %q is not erased yet: %w", v.scope, err) }
-	bar, due := eraseKey(v.scope), eraseDue(v.scope)
+	bar, due := erasePlace+cmp.Or(string(v.scope), "_"), eraseDue(v.scope)
 	err := t.whole.Update(ctx, func(b *store.Batch) error {
 		again := dueEntry{Scope: v.scope, Process: a.process.name, Kind: dueErase}
 		return errors.Join(codec.Put(b, due, again, store.Any), codec.Put(b, bar, a.opts.Now(), store.Any))
