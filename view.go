@@ -295,7 +295,12 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.layer.Why(ctx, o.asks())
+	c := o.asks()
+	c.Fresh = false
+	for c.ID = "why"; t.layer.HeldOut(&c); c.ID += "?" { // as if it were a case that gets its memory
+	}
+	a, err := t.layer.Before(ctx, c)
+	return a.Why, err
 }
 
 // Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is

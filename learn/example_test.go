@@ -37,8 +37,8 @@ func ExampleLayer() {
 			panic(err)
 		}
 	}
-	why, err := layer.Why(ctx, learn.Case{Text: "Refund order SO-7.", Inputs: json.RawMessage(`{"order":"SO-7"}`)})
-	fmt.Println(why, err)
+	next, err := layer.Before(ctx, learn.Case{Text: "Refund order SO-7.", Inputs: json.RawMessage(`{"order":"SO-7"}`)})
+	fmt.Println(next.Why, err)
 	// Output:
 	// thinks: no plan was learned of these words and inputs
 	// refund {"id":"SO-1041"}

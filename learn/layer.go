@@ -286,7 +286,6 @@ func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 	return why
 }
 
-// suggest adds a plan that has calls, unless these are suggested already.
 func (a *Advice) suggest(s reason.Suggestion, differs string) {
 	same := func(o reason.Suggestion) bool { return samePlan(o.Calls, s.Calls) }
 	may := len(s.Calls) > 0 && !s.Retired && len(a.Suggestions) < maxSuggestions
@@ -294,16 +293,6 @@ func (a *Advice) suggest(s reason.Suggestion, differs string) {
 		s.Name, s.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
 		a.Suggestions = append(a.Suggestions, s)
 	}
-}
-
-// Why is Advice.Why of the case, as if it were neither Fresh nor held out.
-func (l *Layer) Why(ctx context.Context, c Case) (string, error) {
-	c, err := l.prepare(c)
-	a := Advice{Case: c}
-	if err == nil {
-		err = l.advise(ctx, &a)
-	}
-	return a.Why, err
 }
 
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
@@ -340,8 +329,24 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	return l.bank.In(scope).Erase(ctx, true)
 }
 
+// Forget deletes a case, by the ID of its Advice, as if it had not been: what was asked and answered (outcome and
+// episode), what was learned of it, and memories of the scope with the ID as Source.Run. Figures of workers stay,
+// what came to a Lessons scope above, and, as a list of words, what of it outcomes of later cases were told.
+// [store.ErrNotFound]: it has no outcome; its memories are deleted then, too.
+func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
+	err := l.group.Update(ctx, func(b *store.Batch) error {
+		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")
+		return cmp.Or(err, b.Delete(l.in(scope).c.Scope.Key(givenKind, id), store.Any))
+	})
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		_, no := l.Memory(scope).Revoke(ctx, memory.Source{Run: id})
+		err = cmp.Or(no, err)
+	}
+	return err
+}
+
 // outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
-// and a record where no plan was delivered twice, or edited, or retired. Warnings of a Situation are needed,
+// and a record where no plan was delivered twice, or edited, or retired; at any time one that is left empty. Warnings of a Situation are needed,
 // since the host names it and has few of them; so is what a Lessons scope shares, while one below it has its own.
 func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (like memory.ID, is bool) {
 	_, kind, id, _ := store.ParseKey(e.Key)
@@ -361,7 +366,6 @@ func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (li
 	return r.Like, is
 }
 
-// scan calls f for each entry of a kind in the scope, with its id.
 func (v *look) scan(ctx context.Context, kind string, f func(e store.Entry, id string)) {
 	prefix := v.c.Scope.Prefix(kind)
 	for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {

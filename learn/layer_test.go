@@ -105,9 +105,9 @@ func TestFiresAfterTwo(t *testing.T) {
 	long.Text += long.Text
 	_, err = b.Before(t.Context(), long)
 	require.ErrorAs(t, err, new(*store.LimitError))
-	why, err := b.Why(t.Context(), learn.Case{Scope: "acme", Text: "refund order SO-9, please", Inputs: json.RawMessage(`{"order":"SO-9","fast":true}`)})
+	next, err := b.Before(t.Context(), learn.Case{Scope: "acme", Text: "refund order SO-9, please", Inputs: json.RawMessage(`{"order":"SO-9","fast":true}`)})
 	require.NoError(t, err)
-	require.Contains(t, why, "no plan was learned of these words and inputs")
+	require.Contains(t, next.Why, "no plan was learned of these words and inputs")
 }
 
 // Each method that takes a scope takes "" for that of the options, and none of another tenant.

@@ -298,3 +298,52 @@ func TestEraseOfEverybody(t *testing.T) {
 	_, err = part.Get(ctx, memory.Scope("acme/anna2").Key("identity-fact", "1"))
 	require.NoError(t, err, "another's")
 }
+
+// Whatever came of a case, nothing of its words is left once it is forgotten, and what others have taught stays.
+func TestForget(t *testing.T) {
+	st, ctx, scope := store.NewMem(), t.Context(), memory.Scope("acme/anna")
+	l, err := learn.New(ctx, st, &learn.Options{Scope: "acme", Seed: 1})
+	require.NoError(t, err)
+	has := func(word string) (keys []string) {
+		for e, err := range st.Scan(ctx, store.Range{}) {
+			require.NoError(t, err)
+			if strings.Contains(strings.ToLower(string(e.Value)), word) {
+				keys = append(keys, e.Key)
+			}
+		}
+		return keys
+	}
+	tell := func(text string, o learn.Outcome) string { // Fresh: what a case is told, its outcome has the words of
+		a, err := l.Before(ctx, learn.Case{Scope: scope, Lessons: "acme", Text: text, Situation: "chat", Actor: "anna", Fresh: true})
+		require.NoError(t, err)
+		_, err = l.After(ctx, a, o)
+		require.NoError(t, err)
+		return a.ID
+	}
+	note := plan("note", `{"what":"my epilepsy"}`)
+	refused := []reason.Failure{{Task: reason.Task{Skill: "note"}, Complaint: "epilepsy is no date"}}
+	for _, o := range []learn.Outcome{
+		{Answer: "Epilepsy can be treated."}, {Answer: "Epilepsy?", Failed: refused},
+		{Verdict: learn.Delivered, Plan: note, Answer: "Epilepsy it is.", Failed: refused, Worker: "m"},
+		{Verdict: learn.Failed, Plan: note, Complaint: "not epilepsy, epilepsies", Answer: "Epilepsy."},
+	} {
+		ids := []string{tell("Note that I have epilepsy.", o), tell("Note that I have epilepsy!", o)}
+		_, err := l.Judge(ctx, scope, ids[1], learn.Failed, "it was not about epilepsy")
+		require.NoError(t, err)
+		_, err = l.Memory(scope).Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Anna has epilepsy.",
+			Source: memory.Source{Origin: memory.Model, Run: ids[0]}})
+		require.NoError(t, err)
+		tell("Note that I have a dog.", learn.Outcome{Verdict: learn.Delivered, Plan: plan("note", `{"what":"a dog"}`), Answer: "A dog."})
+		require.NotEmpty(t, has("epileps"))
+		for _, id := range ids {
+			require.NoError(t, l.Forget(ctx, scope, id))
+			require.ErrorIs(t, l.Forget(ctx, scope, id), store.ErrNotFound)
+		}
+		require.Empty(t, has("epileps"))
+	}
+	a, err := l.Before(ctx, learn.Case{Scope: scope, Text: "Note that I have a dog.", Situation: "chat", Actor: "anna"})
+	require.NoError(t, err)
+	require.Equal(t, plan("note", `{"what":"a dog"}`), a.Fires)
+	require.Error(t, l.Forget(ctx, scope, ""))
+	require.Error(t, l.Forget(ctx, "bloom", "any"))
+}

@@ -52,7 +52,6 @@ type Outcome struct {
 	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case: data, pages
 }
 
-// trim cuts what is kept of an outcome to what a record can hold.
 func (o *Outcome) trim() {
 	o.Complaint, o.Answer, o.Untrusted = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText), nil
 	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
@@ -180,7 +179,8 @@ func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learn
 }
 
 // Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
-// verdict counts, and takes back what the former gave. A delivery that was wrong stops its plan, see After.
+// verdict counts, and takes back what the former gave; Unknown, all that the case did. A delivery that was wrong
+// stops its plan, see After.
 func (l *Layer) Judge(
 	ctx context.Context, scope memory.Scope, id string, v Verdict, why string,
 ) (learned Learned, err error) {
@@ -201,7 +201,7 @@ func (l *Layer) StageJudge(
 	if err = cmp.Or(at.err, v.check(), err); err == nil && g.At.IsZero() {
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
-	if err != nil || v == g.Outcome.Verdict { // it is so already
+	if err != nil || v == g.Outcome.Verdict && v != Unknown { // it is so already
 		return Learned{g.Ready, g.Note}, err
 	}
 	if l.clean != nil {
@@ -212,6 +212,9 @@ func (l *Layer) StageJudge(
 	w := &step{Layer: l, b: b, given: g}
 	w.measure(ctx, -1)
 	w.Outcome.Verdict, w.Outcome.Complaint, w.Ready, w.Judged = v, why, false, l.now()
+	if v == Unknown {
+		w.Outcome.Failed = nil // nothing of it counts
+	}
 	return w.settle(ctx, key, unchanged)
 }
 
@@ -268,7 +271,6 @@ func (r *record) ready(id string, c *Case, s *shape) bool {
 	return why == ""
 }
 
-// share puts a scope last among those that came to it.
 func (r *record) share(scope memory.Scope) {
 	others := slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope })
 	r.Scopes = append(others[max(0, len(others)+1-maxScopes):], scope)
@@ -301,7 +303,6 @@ func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, 
 	return all.Uplift(), cmp.Or(v.err, err)
 }
 
-// credit says what became of the memories that were shown, and of the worker.
 func (w *step) credit(ctx context.Context) {
 	c, o := &w.Case, &w.Outcome
 	f := memory.Feedback{Key: digest(adviceID(c)), Situation: c.Situation, Shown: w.Shown}

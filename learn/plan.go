@@ -84,7 +84,6 @@ type slot struct {
 	cut []piece
 }
 
-// applied is a memory with a digest of what it said.
 type applied struct {
 	ID    memory.ID
 	Scope memory.Scope
@@ -132,7 +131,6 @@ func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 
 func inOrder(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) }
 
-// planID is the digest of the names of calls and of their inputs' paths.
 func planID(calls []reason.PlanCall) string {
 	names := each(calls, func(c reason.PlanCall) []string {
 		v, _ := schema.Read(c.Inputs)
@@ -205,7 +203,6 @@ func (r *record) takeBack(advice string) {
 	r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
 }
 
-// count counts, or takes back, what a plan that is kept came to.
 func (r *record) count(id string, v Verdict, by int) Verdict {
 	switch p := r.plan(id); {
 	case p == nil:
@@ -246,9 +243,15 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 }
 
 // empty reports whether a record has nothing, and need not be kept where none is: as of what fired in other words.
-func (r *record) empty() bool { return len(r.Plans)+len(r.Refused)+len(r.Scopes)+len(r.Wrong) == 0 }
+func (r *record) empty() bool {
+	has := func(p *plan) bool {
+		return p.Retired || p.Edit != nil || p.Delivered+p.Failed+len(p.Deliveries) > 0
+	}
+	return len(r.Refused)+len(r.Scopes)+len(r.Wrong) == 0 && !slices.ContainsFunc(r.Plans, has)
+}
 
-// edit has f change the record at a key. Slices in it f clones: others read them.
+// edit has f change the record at a key, which is deleted with its last case. Slices in it f clones: others
+// read them.
 func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 	was, err := w.load(ctx, w.b, key)
 	if w.failed(err); err != nil {
@@ -256,7 +259,10 @@ func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 	}
 	r, read := *was, w.read
 	r.Plans, r.Refused, r.At = copies(r.Plans), copies(r.Refused), w.now()
-	if f(&r); was.empty() && r.empty() {
+	if f(&r); r.empty() {
+		if scope, _, _, _ := store.ParseKey(key); !was.empty() { // nor are the words of its cases kept
+			w.failed(cmp.Or(w.forget(ctx, w.b, casesOf(scope), r.Like), w.b.Delete(key, store.At(was.rev))))
+		}
 		return
 	}
 	w.b.After(func(rev store.Revision) { r.rev = rev; read.Add(key, &r) }) // nobody decodes it again

@@ -18,7 +18,6 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// shape is a case made ready to be compared.
 type shape struct {
 	in       []leaf // the values of the inputs, by path
 	template string // the text with {path} for each of them

@@ -170,9 +170,9 @@ func TestTextsStop(t *testing.T) {
 	}
 	require.Equal(t, 2, known())
 	far, _ := of(1700)
-	why, err := b.Why(t.Context(), far)
+	next, err := b.Before(t.Context(), far)
 	require.NoError(t, err)
-	require.Equal(t, "word {3} is 1700, far from what was delivered with \"close\"", why)
+	require.Equal(t, "word {3} is 1700, far from what was delivered with \"close\"", next.Why)
 	_, err = b.Judge(t.Context(), "acme", last.ID, learn.Failed, "wrong")
 	require.NoError(t, err)
 	require.Equal(t, 3, known())
