@@ -26,8 +26,9 @@ var factsSchema = json.RawMessage(`{"type":"object","additionalProperties":false
 "replaces":{"type":"array","items":{"type":"integer"}}}}}}}`)
 
 // Facts has a model write down the facts of a conversation, and remembers them as drafts like d: its Thread,
-// its At, the day that the model is told, and the Run and Ref of its Source. Where several talk, begin each text
-// with a name. What the model writes is quarantined until somebody vouches for it, and replaces no trusted fact.
+// its At, the day that the model is told, and the Run and Ref of its Source. Give each turn once: what is read
+// again is written again, at the later At, also what was forgotten or has changed since. Where several talk,
+// begin each text with a name. What the model writes is quarantined until somebody vouches for it, and replaces no trusted fact.
 // A fact has at most 4 KiB; a model that writes a longer one or none is asked once more. It is shown the 12 known
 // facts nearest to the last 8 KiB of the conversation. The IDs are those of what was said, and of what was
 // confirmed and is not trusted. No run has asked, so none counts what m takes: an m that counts tells it.
