@@ -485,7 +485,7 @@ func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
 // parameter, and no value of another case is in it. What a single delivery says is shown if it names nothing.
 // Without a delivery that counts it has no calls.
 func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
-	s.Delivered, s.Refused, s.Retired = p.Delivered, p.Failed, p.Retired
+	s.Delivered, s.Refused, s.Retired, s.Edited = p.Delivered, p.Failed, p.Retired, p.Edit != nil
 	if p.Edit != nil || len(p.Deliveries) == 0 { // as it is written, whatever delivered it
 		s.Calls, s.Parameters = slices.Clone(p.Edit), parameters(p.Edit, nil)
 		return s

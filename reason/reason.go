@@ -83,6 +83,7 @@ type Suggestion struct {
 	Delivered  int               // how many cases it delivered
 	Refused    int               // and in how many it was refused
 	Retired    bool              // by a person: it neither fires nor is suggested until that is taken back
+	Edited     bool              // by a person: its calls are as they were written, whatever is learned
 }
 
 // Warning says what failed at an action before, and what passed afterwards.

@@ -17,8 +17,8 @@
 //	  wrote: "…"
 //	---
 //
-// plan and wrote tell which plan it is, and whether a person has changed the calls. One directory is for one
-// scope.
+// plan and wrote tell which plan it is, and whether a person has changed the calls. Once a person has, the file
+// is what holds, also where it is put back as it was. One directory is for one scope.
 package skills
 
 import (
@@ -31,6 +31,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/learn"
@@ -64,7 +65,7 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 		name, text := file(s)
 		path := filepath.Join(dir, name, "SKILL.md")
 		old, err := os.ReadFile(path)
-		if err == nil && (changed(there[name]) || string(old) == text) {
+		if err == nil && (s.Edited || changed(there[name]) || string(old) == text) {
 			continue
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,14 +90,16 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 // calls that were changed, and retired: true, see learn.Layer.Edit. A file that cannot be read is left out,
 // and an error at the end; one that somebody else has written is left out.
 func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (edited int, err error) {
+	known, wrong := l.Known(ctx, scope)
 	found, err := reason.LoadSkills(os.DirFS(dir))
-	errs := []error{err}
+	errs := []error{wrong, err}
 	for _, s := range found {
 		if s.Fields["plan"] == "" {
 			continue
 		}
 		plan := reason.Suggestion{ID: s.Fields["plan"], Retired: s.Fields["retired"] == "true"}
-		if changed(s) {
+		written := func(k reason.Suggestion) bool { return k.ID == plan.ID && k.Edited }
+		if changed(s) || slices.ContainsFunc(known.Suggestions, written) {
 			var steps []step
 			if err := json.Unmarshal([]byte(block(s)), &steps); err != nil {
 				errs = append(errs, fmt.Errorf("skills: %s: its calls: %w", s.Name, err))
@@ -119,7 +122,7 @@ func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (
 
 var (
 	others = regexp.MustCompile(`[^a-z0-9]+`)
-	fenced = regexp.MustCompile("(?s)```json\n(.*?)\n```")
+	fenced = regexp.MustCompile("(?s)^.*?```json\n(.*?)\n```.*$")
 )
 
 // file returns the name and the text of a plan's file.
@@ -142,13 +145,8 @@ func file(s reason.Suggestion) (name, text string) {
 
 func digest(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s)))[:16] }
 
-// block is the JSON of a skill's calls, "" if there is none.
-func block(s reason.Skill) string {
-	if b := fenced.FindStringSubmatch(s.Text); b != nil {
-		return b[1]
-	}
-	return ""
-}
+// block is the JSON of a skill's calls; where there is none, its text.
+func block(s reason.Skill) string { return fenced.ReplaceAllString(s.Text, "$1") }
 
 // changed reports whether a person has changed a file, or retired its plan.
 func changed(s reason.Skill) bool {

@@ -121,6 +121,43 @@ func TestSkills(t *testing.T) {
 		b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
 	}
 	require.NotNil(t, b.before(c).Fires)
+
+	require.NoError(t, os.WriteFile(paths[0], text, 0o644)) // as by git checkout
+	require.Equal(t, []int{0, 1, 0, 0}, []int{write(), read(), read(), write()})
+	a = b.before(c)
+	require.Nil(t, a.Fires, "what was reviewed is what is suggested")
+	require.Contains(t, string(a.Suggestions[0].Calls[0].Inputs), "refund of {order}")
+}
+
+// What is learned of a plan later is no change of its file.
+func TestSkillsOfAPlanThatChanges(t *testing.T) {
+	b, dir := open(t), t.TempDir()
+	deliver := func(order, ref string) {
+		b.deliver(learn.Case{Scope: "acme", Text: "refund it",
+			Inputs: json.RawMessage(`{"order":"` + order + `","ref":"` + ref + `"}`)}, plan("refund", `{"id":"`+ref+`"}`))
+	}
+	calls := func() string {
+		k, err := b.Known(t.Context(), "acme")
+		require.NoError(t, err)
+		return string(k.Suggestions[0].Calls[0].Inputs)
+	}
+	deliver("SO-1", "SO-1")
+	deliver("SO-2", "SO-2")
+	n, err := skills.Write(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	was := calls()
+	deliver("SO-3", "SO-4")
+	require.NotEqual(t, was, calls())
+	for range 2 {
+		n, err = skills.Read(t.Context(), b.Layer, "acme", dir)
+		require.NoError(t, err)
+		require.Zero(t, n)
+	}
+	n, err = skills.Write(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.JSONEq(t, `{"id":"{ref}"}`, calls())
 }
 
 // A Lessons scope has files of the plans that fire below it, and what a person changes there holds for all.
