@@ -23,9 +23,9 @@
 // # Trust
 //
 // A client is a model, or speaks for one. Without Options.Trusted, what it remembers is of memory.Model or
-// memory.User and quarantined; it cannot forget what is trusted. What it says about a person, and what is
-// inferred of events that it has told, is a candidate: it validates nothing, and changes and rejects only
-// what nobody has validated.
+// memory.User and quarantined; it says no rule, and cannot forget what is trusted. What it says about a
+// person, and what is inferred of events that it has told, is a candidate: it validates nothing, and changes
+// and rejects only what nobody has validated.
 //
 // What a server says to a [Client] is data. Texts lose the characters that hide or reorder text, and the
 // control words of chat templates are broken up; no claim of a server loosens what the host has decided.
@@ -187,7 +187,7 @@ func Share(ctx context.Context, agent *arc.Agent, dir string, o *Options) error 
 }
 
 // Join has the process that shares a directory serve a client of this one, where arc.Open says
-// store.ErrLocked, until either side ends or ctx does. Where nobody shares it the error is the connection's.
+// store.ErrLocked, until in or ctx ends. Where nobody shares it, or no longer, the error is the connection's.
 func Join(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	conn, err := net.Dial("unix", filepath.Join(dir, socket))
 	if err != nil {
@@ -203,7 +203,7 @@ func Join(ctx context.Context, dir string, in io.Reader, out io.Writer) error {
 	if ctx.Err() == nil && errors.Is(err, net.ErrClosed) { // in has ended
 		return nil
 	}
-	return cmp.Or(ctx.Err(), err)
+	return cmp.Or(ctx.Err(), err, fmt.Errorf("mcp: the process that shares %s has ended: %w", dir, io.EOF))
 }
 
 type hints int // say what a tool does, to clients
@@ -352,7 +352,7 @@ func (s *server) explain(ctx context.Context, name string, err error) string {
 type recallIn struct {
 	Query     string        `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
 	Limit     int           `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
-	Kinds     []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; or all"`
+	Kinds     []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; none: all"`
 	Floor     float64       `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing if nothing is known"`
 	Situation string        `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
 }
@@ -377,8 +377,8 @@ type recalled struct {
 
 type rememberIn struct {
 	Content string `json:"content" jsonschema:"in words that will be looked for; no secrets"`
-	Kind    string `json:"kind,omitempty" jsonschema:"failure, pattern, fact, episode or rule; empty: fact"`
-	Trigger string `json:"trigger,omitempty" jsonschema:"when it applies; of a rule, the phrases that bring it"`
+	Kind    string `json:"kind,omitempty" jsonschema:"failure, pattern, fact or episode; empty: fact"`
+	Trigger string `json:"trigger,omitempty" jsonschema:"when it applies"`
 	Key     string `json:"key,omitempty" jsonschema:"the same key again changes nothing"`
 	SaidBy  string `json:"said_by,omitempty" jsonschema:"user: the person said so; else it was concluded"`
 }
@@ -411,8 +411,8 @@ func (s *server) memoryTools() {
 		"that worked, facts, what was said. Call it before a task. What is not trusted was said by a model or "+
 		"a user.", on(space, s.recall))
 	add(s, 0, "remember", "Keeps something for later sessions: a failure (what went wrong, what to do "+
-		"instead), a pattern (what worked), a fact, an episode (what happened), or a rule. Equal memories are "+
-		"one; secrets are taken out.", on(space, s.remember))
+		"instead), a pattern (what worked), a fact, or an episode (what happened). Equal memories are one; "+
+		"secrets are taken out.", on(space, s.remember))
 	add(s, again, "feedback", "Says after a task which memories were at hand, which helped and which misled. "+
 		"Later recalls rank by it.", on(space, s.feedback))
 	add(s, again|destroys, "forget", "Removes a memory for good.", on(space, s.forget))
@@ -423,7 +423,8 @@ func (s *server) recall(ctx context.Context, _ caller, m memory.Space, in recall
 		Text: in.Query, K: min(in.Limit, 50), Floor: in.Floor, Situation: in.Situation, Kinds: in.Kinds,
 	})
 	out := recallOut{[]recalled{}, cmp.Or(memory.Render(hits), "Nothing is known about that.")}
-	for _, h := range hits {
+	for i, h := range hits {
+		out.text += fmt.Sprintf("\n[%d] is id %s", i+1, h.ID)
 		out.Memories = append(out.Memories, recalled{
 			ID: string(h.ID), Kind: string(h.Kind), Trigger: h.Trigger, Content: h.Content, Trusted: h.Trusted,
 			At: h.At, Relevance: h.Relevance, Effectiveness: h.Effectiveness,
@@ -442,6 +443,8 @@ func (s *server) remember(ctx context.Context, c caller, m memory.Space, in reme
 	}
 	if s.Trusted {
 		d.Source.Origin = memory.Host
+	} else if d.Kind == memory.Rule {
+		return rememberOut{}, refused("a rule is a person's to say, in arc: remember a fact, and ask them")
 	}
 	r, err := m.Remember(ctx, d)
 	return rememberOut{string(r.ID), r.Strengthened == 0, r.Trusted}, err
@@ -559,7 +562,7 @@ func (s *server) runTools() {
 	add(s, destroys, "do", "Has the agent work on an objective, and returns what came of it, with the run's "+
 		"id. Where it asks, call do again with the id and the answer. Where it waits for a person, it goes on "+
 		"once that person has ruled: call do with the id then. Choose an id yourself where the call may be "+
-		"repeated.", s.do)
+		"repeated. Of a run that is under way, runs says where it is.", s.do)
 	add(s, reads, "runs", "Says where the agent's runs are.", s.runs)
 	add(s, reads, "health", "Says how the agent's runs have gone lately and why some failed, what waits, and "+
 		"what memory holds.", on(arc.View.Memory, s.health))
@@ -655,13 +658,10 @@ func (s *server) runs(ctx context.Context, c caller, in runsIn) (out runsOut, er
 	return out, nil
 }
 
-func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (out healthOut, err error) {
+func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (healthOut, error) {
 	h, err := c.view.Health(ctx)
-	if err != nil {
-		return out, err
-	}
 	kinds, quarantined, _, _ := m.Health(ctx) // an error is the embedder's, which tries again; the counts hold
-	return healthOut{h.State, h.Text(), kinds, quarantined}, nil
+	return healthOut{h.State, h.Text(), kinds, quarantined}, err
 }
 
 func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tasksAddOut, err error) {
