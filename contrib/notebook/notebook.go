@@ -122,7 +122,8 @@ func (one note) line(ctx context.Context, a *arc.Agent) string {
 	case len(r.Failed) > 0:
 		return cut(r.Objective, 100) + ": passed, after " + cut(r.Failed[0].Complaint, 200)
 	}
-	return cut(r.Objective, 100) + ": done by a learned plan from now on"
+	text, _, _ := strings.Cut(r.Objective, " {") // its inputs, which differ where the plan fires
+	return cut(text, 100) + ": done by a learned plan from now on"
 }
 
 // cut is the beginning of the first line of a text, in so many bytes.

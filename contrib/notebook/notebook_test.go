@@ -2,6 +2,7 @@ package notebook_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -61,6 +62,13 @@ func TestWrite(t *testing.T) {
 	run()
 	require.NoError(t, n.Write(t.Context(), a, time.Minute), "what it wrote itself is no person's")
 	require.Equal(t, once, read(), "no line twice")
+	for _, in := range []string{`{"n":1}`, `{"n":2}`} {
+		done, err := a.Run(t.Context(), arc.Objective{Text: "copy", Inputs: json.RawMessage(in)})
+		require.NoError(t, err)
+		n.OnEvent("", done.ID, arc.Event{Kind: "learned"})
+		require.NoError(t, n.Write(t.Context(), a, 0))
+	}
+	require.Equal(t, 1, strings.Count(read(), " copy: done by a learned plan"), "learned anew with other inputs")
 
 	require.NoError(t, os.Remove(file))
 	run()
