@@ -44,9 +44,9 @@ func (c *command) knowCommands() []*cobra.Command {
 		q.Text = text
 		hits, err := m.Recall(ctx, q)
 		none := `nothing is known of that: arc remember "…"`
-		return list(c, hits, 0, err, "memory kind score what", none, func(h memory.Hit) []string {
-			text := strings.TrimPrefix(h.Trigger+": "+h.Content, ": ")
-			return []string{short(string(h.ID)), string(h.Kind), fmt.Sprintf("%.2f", h.Score), text}
+		return list(c, hits, 0, err, "memory kind trusted score what", none, func(h memory.Hit) []string {
+			text, is, score := strings.TrimPrefix(h.Trigger+": "+h.Content, ": "), fmt.Sprint(h.Trusted), h.Score
+			return []string{short(string(h.ID)), string(h.Kind), is, fmt.Sprintf("%.2f", score), text}
 		})
 	}
 	var d memory.Draft
@@ -85,7 +85,8 @@ func (c *command) knowCommands() []*cobra.Command {
 			f.StringVar(&d.Source.Ref, "source", "", "where it comes from")
 			f.StringVar(&d.Slot, "slot", "", "what it states the value of: a later one replaces it")
 		}),
-		c.memory("forget ID", "Delete a memory that is wrong", c.forget, nil),
+		c.memory("forget ID", "Delete a memory that is wrong", c.the("forgotten", memory.Space.Forget), nil),
+		c.memory("trust ID", "Vouch for what an MCP client has said", c.the("trusted", memory.Space.Trust), nil),
 		c.memory("consolidate", "Merge memories that are equal, and list those that are alike", c.consolidate, nil),
 		c.leaf(drives, "decay", "Archive what never helped, and delete runs past the retention", c.decay, nil),
 		c.leaf(reads, "chunk", "Write the plans that fire as skills/learned/NAME/SKILL.md", chunk,
@@ -98,16 +99,21 @@ func (c *command) knowCommands() []*cobra.Command {
 	}
 }
 
-func (c *command) forget(ctx context.Context, m memory.Space, id string) error {
-	all, err := collect(m.All(ctx))
-	if err != nil {
-		return err
+// the does something with the one memory that a person means.
+func (c *command) the(
+	done string, do func(memory.Space, context.Context, memory.ID) error,
+) func(context.Context, memory.Space, string) error {
+	return func(ctx context.Context, m memory.Space, id string) error {
+		all, err := collect(m.All(ctx))
+		if err != nil {
+			return err
+		}
+		r, err := find("memory", id, all, func(r memory.Record) string { return string(r.ID) })
+		if err == nil {
+			err = do(m, ctx, r.ID)
+		}
+		return c.result(done, r, err)
 	}
-	r, err := find("memory", id, all, func(r memory.Record) string { return string(r.ID) })
-	if err == nil {
-		err = m.Forget(ctx, r.ID)
-	}
-	return c.result("forgotten", r, err)
 }
 
 func (c *command) consolidate(ctx context.Context, m memory.Space, _ string) error {

@@ -231,6 +231,12 @@ func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
 			if err != nil {
 				return nil, errors.Join(err, a.close())
 			}
+			go func() { // ends with the process, and so do the arc mcp of others that are served here
+				err := mcp.Share(ctx, a.agent, a.path(".arc"), a.offers())
+				if ctx.Err() == nil {
+					a.log.Warn("another arc mcp finds nobody", "error", err)
+				}
+			}()
 		}
 		if err == nil {
 			return a, nil

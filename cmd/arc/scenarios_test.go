@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -552,31 +553,45 @@ func TestColour(t *testing.T) {
 	require.Empty(t, errs)
 }
 
-// arc mcp has an editor's model work with the agent of the folder, also where arc serve has it open.
+// arc mcp has the models of two editors work with the agent of the folder, also where arc serve has it open.
+// What they remember is trusted once a person says so.
 func TestServesMCP(t *testing.T) {
 	beside(t, func(s *shell) {
 		s.scripted()
 		if s.served {
 			s.serve("--workers=0", "--no-sensors")
 		}
-		client := mcp.Command(func() *exec.Cmd {
-			cmd := exec.Command(os.Args[0], "mcp")
-			cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
-			return cmd
-		}, nil)
-		byName := map[string]tools.Tool{}
-		all, err := client.Tools(s.t.Context())
-		require.NoError(s.t, err)
-		for _, tool := range all {
-			byName[tool.Name] = tool
+		editor := func() (*mcp.Client, map[string]tools.Tool) {
+			client := mcp.Command(func() *exec.Cmd {
+				cmd := exec.Command(os.Args[0], "mcp")
+				cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.env...)
+				return cmd
+			}, nil)
+			byName := map[string]tools.Tool{}
+			all, err := client.Tools(s.t.Context())
+			require.NoError(s.t, err)
+			for _, tool := range all {
+				byName[tool.Name] = tool
+			}
+			return client, byName
 		}
+		first, byName := editor()
 		for _, name := range []string{"recall", "do", "tasks_add", "arete_context"} {
 			require.Contains(s.t, byName, name)
 		}
-		_, err = byName["tasks_add"].Call(s.t.Context(), []byte(`{"subject":"tidy up"}`))
+		_, err := byName["tasks_add"].Call(s.t.Context(), []byte(`{"subject":"tidy up"}`))
 		require.NoError(s.t, err)
-		require.NoError(s.t, client.Close())
+		second, byName := editor()
+		_, err = byName["remember"].Call(s.t.Context(), []byte(`{"content":"the door is blue"}`))
+		require.NoError(s.t, err)
+		require.NoError(s.t, second.Close())
+		require.NoError(s.t, first.Close())
 		require.Contains(s.t, s.ok("tasks"), "tidy up")
+		line := regexp.MustCompile(`([0-9a-f]{6}) +fact +(false|true) .*the door is blue`)
+		found := line.FindStringSubmatch(s.ok("recall", "door"))
+		require.Equal(s.t, "false", found[2])
+		require.Contains(s.t, s.ok("trust", found[1]), "trusted "+found[1])
+		require.Equal(s.t, "true", line.FindStringSubmatch(s.ok("recall", "door"))[2])
 	})
 }
 

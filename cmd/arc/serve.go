@@ -64,9 +64,6 @@ func (c *command) serveCommands() []*cobra.Command {
 			}
 			return err
 		})
-		keep(time.Hour, "arc mcp finds nobody", func() error { // until ctx ends
-			return mcp.Share(ctx, a.agent, a.path(".arc"), a.offers())
-		})
 		if !quiet {
 			keep(time.Minute, "sensors", func() error { c.sense(ctx, a, true); return nil }) // it has said what failed
 		}

@@ -533,7 +533,7 @@ func (c *command) showTask(ctx context.Context, a *app, id string) error {
 
 func (c *command) cycles(ctx context.Context, a *app, _ string) error {
 	all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
-	head, none := "task state took model what", "no task was tried in the last seven days"
+	head, none := "task state took model what", "no task was tried in the last seven days; arc runs has what was done"
 	return list(c, all, 0, err, head, none, func(j queue.Job) []string {
 		took := j.Ended.Sub(j.Started).Round(time.Second).String()
 		return []string{short(j.ID), string(j.State), took, j.Model, j.Subject + ": " + j.Summary}
