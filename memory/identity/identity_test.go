@@ -79,6 +79,12 @@ func TestLifeOfAFact(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, f.ArchivedAt.IsZero())
 	require.Equal(t, 1.0, f.Confidence)
+	now.at = now.at.Add(105 * day) // told no more, until a person corrects it
+	_, err = x.Update(t.Context(), identity.Fact{ID: f.ID, Content: "knows Go and Rust"})
+	require.NoError(t, err)
+	told, _, err = x.Project(t.Context(), "write it in Rust", 0, 0)
+	require.NoError(t, err)
+	require.Len(t, told, 1)
 }
 
 func TestAdd(t *testing.T) {
