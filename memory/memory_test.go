@@ -257,6 +257,8 @@ func TestRenderSaysWhatItIs(t *testing.T) {
 	for _, part := range []string{"when:\n| somebody asks\n", "what:\n| it is red now\n", "no longer:\n| the door is painted blue\n"} {
 		require.Contains(t, said, part)
 	}
+	hits[0].Superseded.Content = hits[0].Content // it is stated again
+	require.NotContains(t, memory.Render(hits), "no longer")
 	require.NoError(t, s.Archive(t.Context(), hits[0].ID, true))
 	hits, err = s.Recall(t.Context(), memory.Query{Text: "red"})
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func Render(hits []Hit) string {
 			body.WriteString("when:\n" + quote(r.Trigger))
 		}
 		body.WriteString("what:\n" + quote(r.Content))
-		if old := h.Superseded; old != nil {
+		if old := h.Superseded; old != nil && old.Content != r.Content { // else it holds again
 			body.WriteString("no longer:\n" + quote(old.Content))
 		}
 		n := slices.IndexFunc(hits, func(o Hit) bool { return o.Record.ID == h.Linked })
