@@ -6,8 +6,7 @@
 // cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
 // it, and not the same, is shown, with what differs.
 //
-// docs/start.md says what to put into a Case. Before is in layer.go, After and Judge in outcome.go; plan.go says
-// when a plan fires, chunk.go and shape.go how cases compare. A Layer is safe for concurrent use.
+// docs/start.md says what to put into a Case. A Layer is safe for concurrent use.
 package learn
 
 import (

@@ -1239,6 +1239,21 @@ func TestFailuresAreRemembered(t *testing.T) {
 	require.Empty(t, b.before(c).Warnings)
 }
 
+// A complaint about a case as a whole says after which calls it came, so that they can be avoided.
+func TestComplaintNamesTheCalls(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Text: "clear the alert", Situation: "alert"}
+	made := &reason.Plan{Calls: []reason.PlanCall{{Name: "logs"}, {Name: "restart", Inputs: json.RawMessage(`{"service":"shop"}`)}}}
+	a := b.deliver(c, made)
+	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "The alert came back.")
+	require.NoError(t, err)
+	c.Text = "clear this alert"
+	require.Contains(t, b.before(c).Prompt(), "after logs, restart: … alert came back.")
+	require.NotContains(t, b.before(c).Prompt(), "shop")
+	b.after(b.before(learn.Case{Text: "clear the alert", Situation: "alert"}), learn.Outcome{Verdict: learn.Delivered, Plan: plan("scale", "")})
+	require.Equal(t, "scale", b.before(c).Warnings[0].Instead)
+}
+
 func TestEpisodes(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Scope: "acme/anna", Actor: "Anna", Text: "my bike is green"}

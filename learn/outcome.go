@@ -347,6 +347,7 @@ const (
 	maxTold     = 8
 	maxLesson   = 600 // bytes of a complaint
 	refusedRef  = "refused"
+	after       = "after " // calls: the Skill of a complaint about all of them
 )
 
 // warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
@@ -368,9 +369,9 @@ func (r *record) warning(like *warning) *warning {
 // refuse takes back what came of the Advice before, and takes in what was refused, or passed where something was.
 func (w *step) refuse(ctx context.Context) {
 	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
-	refused := slices.Clone(o.Failed)
+	refused, calls := slices.Clone(o.Failed), summary(cmp.Or(o.Plan, &reason.Plan{}).Calls)
 	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
-		at := reason.Task{Skill: c.Skill, Worker: o.Worker}
+		at := reason.Task{Skill: cmp.Or(c.Skill, strings.TrimSuffix(after+calls, after)), Worker: o.Worker}
 		refused = append(refused, reason.Failure{Task: at, Complaint: o.Complaint})
 	}
 	lessons := each(refused, func(f reason.Failure) *warning {
@@ -379,7 +380,7 @@ func (w *step) refuse(ctx context.Context) {
 		said, skill := strings.TrimSpace(complaint), cmp.Or(f.Task.Skill, f.Worker)
 		return &warning{Skill: skill, Said: said, Own: own, Class: digest(fold(class))}
 	})
-	passed := cmp.Or(summary(cmp.Or(o.Plan, &reason.Plan{}).Calls), "another try at the same case")
+	passed := cmp.Or(calls, "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation
 		r.takeBack(of)
@@ -390,7 +391,8 @@ func (w *step) refuse(ctx context.Context) {
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, r := range r.Refused {
 			is := func(call reason.PlanCall) bool { return call.Name == r.Skill }
-			may := o.Plan == nil || r.Skill == "" || r.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
+			whole := r.Skill == "" || strings.HasPrefix(r.Skill, after)
+			may := o.Plan == nil || whole || r.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
 			last := r.Events[len(r.Events)-1] // of another case nothing is known
 			if o.Verdict == Delivered && may && last.Instead == "" && last.Case == s.exact {
 				r.Events = append(r.Events, event{Advice: of, Case: s.exact, At: g.At, Instead: passed})

@@ -19,7 +19,6 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Bounds of what is kept of a key.
 const (
 	maxPlans      = 3
 	maxDeliveries = 6        // of a plan, and verdicts on it; each pair of deliveries is compared
@@ -78,7 +77,6 @@ type delivery struct {
 	scope memory.Scope
 }
 
-// slot is a value of a call, and what inputs say in it.
 type slot struct {
 	leaf
 	cut []piece

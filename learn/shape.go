@@ -171,7 +171,6 @@ func joined(before, after string) bool {
 	return !isSign(r) && !isSign(s) && !unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
 }
 
-// isSign reports whether a rune is of no word and no number.
 func isSign(r rune) bool { return !unicode.IsNumber(r) && !unicode.IsLetter(r) && !unicode.IsMark(r) }
 
 // leaves are the values of a JSON document in the order of their paths.

@@ -252,8 +252,7 @@ func (x *Identity) List(ctx context.Context) ([]Fact, error) {
 	return out, err
 }
 
-// Update gives the fact with the ID of d what else d states: another Content, Category or SourceRef. It holds from
-// now, as if it were validated, but for its maturity.
+// Update gives the fact with the ID of d what else d states as of now: a Content, Category or SourceRef.
 func (x *Identity) Update(ctx context.Context, d Fact) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
 	now := x.clock()
