@@ -297,5 +297,7 @@ func TestUsage(t *testing.T) {
 		{"do --input nonsense x", exitUsage, "no JSON"},
 	})
 	s.write("arc.yaml", "workers:\n- name: a\n  run: [x]\n  modle: gated\n")
-	s.fails(exitUsage, "arc.yaml: line 4: field modle not found", "runs")
+	s.fails(exitUsage, "arc.yaml: line 4: field modle not found\n", "runs")
+	s.write("arc.yaml", "workers:\n- name: a\n  run: [x]\ngates: [go vet]\n")
+	s.fails(exitUsage, "arc.yaml: line 4: `go vet`\nall that can stand in it is in the one that arc init", "runs")
 }

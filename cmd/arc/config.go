@@ -169,7 +169,8 @@ func loadConfig(dir string) (*config, error) {
 	}
 	c := &config{}
 	if err := yaml.Decode(data, c); err != nil && !errors.Is(err, io.EOF) {
-		return nil, usage("arc.yaml: %s", strings.TrimPrefix(err.Error(), "yaml: "))
+		const all = "arc.yaml: %s\nall that can stand in it is in the one that arc init writes in an empty folder"
+		return nil, usage(all, golike.ReplaceAllString(err.Error(), ""))
 	}
 	if len(c.Workers) == 0 && c.Model != "" {
 		c.Workers = []workerConfig{{Name: "agent", Tools: []string{"files", "shell"}}}
@@ -180,6 +181,7 @@ func loadConfig(dir string) (*config, error) {
 	return c, nil
 }
 
+var golike = regexp.MustCompile("^yaml: |cannot unmarshal !!\\w+ |( into| in type) \\S+") // of an error
 var priorities = regexp.MustCompile(`^(\d+)(?:-(\d+))?$`)
 
 // check returns all that is wrong, a line each.

@@ -232,8 +232,7 @@ func (c *command) reach(ctx context.Context, how access) (a *app, err error) {
 				return nil, errors.Join(err, a.close())
 			}
 			go func() { // ends with the process, and so do the arc mcp of others that are served here
-				err := mcp.Share(ctx, a.agent, a.path(".arc"), a.offers())
-				if ctx.Err() == nil {
+				if err := mcp.Share(ctx, a.agent, a.path(".arc"), a.offers()); ctx.Err() == nil {
 					a.log.Warn("another arc mcp finds nobody", "error", err)
 				}
 			}()
