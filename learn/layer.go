@@ -225,7 +225,7 @@ func (l *Layer) in(scope memory.Scope) *look {
 	return &look{Layer: l, c: &c, s: &shape{}, err: err}
 }
 
-// advise adds all that is known of a case: where a plan fires nobody thinks, and what is trusted is recalled alone.
+// advise adds all that is known of a case. Where a plan fires nobody has to think: only what is trusted is told.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	s, err := shapeOf(&a.Case)
 	if err != nil {
@@ -345,8 +345,8 @@ func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error
 }
 
 // outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
-// and a record where no plan was delivered twice, or edited, or retired; at any time one that is left empty. Warnings of a Situation are needed,
-// since the host names it and has few of them; so is what a Lessons scope shares, while one below it has its own.
+// or a record where no plan was delivered twice, edited or retired. Warnings of a Situation are needed, since
+// the host names it and has few of them; so is what a Lessons scope shares, while one below it has its own.
 func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (like memory.ID, is bool) {
 	_, kind, id, _ := store.ParseKey(e.Key)
 	if kind == givenKind {
@@ -413,8 +413,8 @@ func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 		for i, h := range hits { // best first
 			r, refused := &h.Record, h.Record.Source.Ref == refusedRef
 			is := func(o memory.Hit) bool { return o.Record.ID == r.ID }
-			only := r.Kind == memory.Episode && !r.Trusted // it was said; of facts there are more worth telling
-			if only && len(a.Background) >= maxMemories/2 || slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
+			said := r.Kind == memory.Episode && !r.Trusted && len(a.Background) >= maxMemories/2 // facts come first
+			if said || slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
 				refused && r.Trigger == triggerOf(c, v.s) || r.Kind == memory.Episode && strings.Contains(turns, r.Content) {
 				continue
 			}

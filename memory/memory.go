@@ -145,7 +145,7 @@ type Query struct {
 	K         int       // the most hits, Rules apart; 0: 10
 	Floor     float64   // the least Relevance of a hit, in [0,1]
 	Kinds     []Kind    // none: all. A Rule comes when its turn comes, beside and before the K others
-	Also      []Scope   // further scopes of the tenant; of a Slot the first scope that has one is told
+	Also      []Scope   // further scopes of the tenant
 	Trust     Trust
 	At        time.Time // what held then, in the zone of the question; zero: what holds now, or is dated ahead
 	Since     time.Time // only memories with At from then on

@@ -164,7 +164,10 @@ func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allow
 
 // allows is wants for records of any kind.
 func (a *ask) allows(r *record) bool {
-	place := r.Archived && a.cold || !r.Archived && a.live
+	place := a.live
+	if r.Archived {
+		place = a.cold
+	}
 	trust := a.Trust == 0 || r.Trusted == (a.Trust == Trusted)
 	return place && trust && r.At <= a.at && r.At >= a.since
 }
@@ -315,14 +318,7 @@ func (t *table) search(fs []found, a *ask) []found {
 	if len(t.slots)+len(t.over) == 0 {
 		return fs
 	}
-	out := t.giveWay(fs[first:], a)
-	for _, o := range fs[:first] { // of a value that two scopes have, that of the first is told
-		out = slices.DeleteFunc(out, func(f found) bool {
-			same := o.r.is(Fact) && f.r.is(Fact) && o.r.more().Slot == f.r.more().Slot
-			return same && f.r.more().Slot != "" && (o.r.Trusted || !f.r.Trusted)
-		})
-	}
-	return append(fs[:first], out...)
+	return append(fs[:first], t.giveWay(fs[first:], a)...)
 }
 
 // giveWay puts what holds into the place of what is superseded, whatever their rows.
@@ -443,7 +439,7 @@ func (t *table) why(a *ask, r *record) string {
 	case !a.wants(r):
 		return "of another kind, time or trust"
 	default:
-		return "no word of the query stands in it or near it, or another scope's value of its Slot comes before"
+		return "no word of the query stands in it or near it"
 	}
 }
 

@@ -37,7 +37,10 @@ type prepared struct {
 // It returns the memory as it is now: with Strengthened above 0 where an equal one was there.
 func (s Space) Remember(ctx context.Context, d Draft) (Record, error) {
 	rs, err := s.RememberAll(ctx, []Draft{d})
-	return append(rs, Record{})[0], err // after an error there is none
+	if err != nil {
+		return Record{}, err
+	}
+	return rs[0], nil
 }
 
 // maxDrafts and maxDraftBytes bound the drafts of a commit of RememberAll.

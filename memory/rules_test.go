@@ -174,31 +174,6 @@ func TestSlotsAndSupersede(t *testing.T) {
 	require.Error(t, s.Supersede(t.Context(), a, ""))
 }
 
-// Of a value that several scopes have, that of the scope itself is told, then that of the first that is named.
-func TestSlotOfTheNearestScope(t *testing.T) {
-	t.Parallel()
-	b, _ := open(t, store.NewMem(), memory.Options{})
-	state := func(scope memory.Scope, content string, k memory.Kind, o memory.Origin) {
-		remember(t, b.In(scope), memory.Draft{Kind: k, Slot: "active", Content: content, Source: memory.Source{Origin: o}})
-	}
-	state("acme", "an active customer has ordered lately", memory.Fact, memory.Host)
-	state("acme/product", "an active customer was logged in lately", memory.Fact, memory.Host)
-	state("acme/product", "look for an active customer in logins", memory.Pattern, memory.Host)
-	state("acme/sales", "an active customer pays", memory.Fact, memory.Web) // hides nothing trusted
-	fact(t, b.In("acme"), "a customer who is active is charged")
-	ask := func(scope memory.Scope, also ...memory.Scope) []string {
-		return recall(t, b.In(scope), memory.Query{Text: "active customer", Also: also})
-	}
-	require.Len(t, ask("acme/product", "acme"), 3)
-	require.NotContains(t, ask("acme/product", "acme"), "an active customer has ordered lately")
-	require.Len(t, ask("acme/product"), 2)
-	require.Len(t, ask("acme", "acme/product"), 3)
-	require.NotContains(t, ask("acme", "acme/product"), "an active customer was logged in lately")
-	require.NotContains(t, ask("acme/none", "acme/product", "acme"), "an active customer has ordered lately")
-	require.Contains(t, ask("acme/sales", "acme"), "an active customer has ordered lately")
-	require.Contains(t, ask("acme"), "an active customer has ordered lately")
-}
-
 // A value that comes back is a memory of its own, in one call and in any order.
 func TestSlotComesBack(t *testing.T) {
 	t.Parallel()
