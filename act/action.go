@@ -1,7 +1,6 @@
 package act
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -53,6 +52,9 @@ func Sanitized() StepOption { return func(a *action) { a.sanitised = true } }
 
 // ErrChanged is the error of a Step that was made in this attempt with another input.
 var ErrChanged = errors.New("act: step was made with another input")
+
+// errOpen is the error of an irreversible tool of unknown end.
+var errOpen = errors.New("its end is not known")
 
 // ErrNoValue is the error of a step that is done and whose result was too large to keep.
 var ErrNoValue = errors.New("act: step is done, and its result was too large to keep")
@@ -123,8 +125,8 @@ func Step[T any](
 // ended, or f ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be
 // used. Any other error of f says that nothing was done. Calls of one name are made one after the other.
 //
-// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] where the answer was no, and
-// else is that of f. Without a Journal in the context nothing is known of earlier calls.
+// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] after a no, is Unavailable where
+// such an end is not known, and else is that of f. Without a Journal in the context no earlier call is known.
 func Do(
 	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
 	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),
@@ -135,9 +137,7 @@ func Do(
 // make makes the call. What a worker or a step returns is committed under its place, and an attempt that goes
 // on gets it from there; what a tool returns is part of the step that it is called in.
 func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err error) {
-	if a.kind != "worker" { // whose inputs are canonical
-		a.inputs, err = schema.Canonical(a.inputs)
-	}
+	a.inputs, err = schema.Canonical(a.inputs)
 	a.scene = of(ctx).journaled()
 	err = cmp.Or(err, store.CheckID(a.Name), store.Limit("place of a step", len(a.path+a.step), maxPlace),
 		store.Limit("inputs", len(a.inputs), maxInputs))
@@ -175,11 +175,9 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		if err := inner.open(ctx, a.Secrets); err != nil {
 			return nil, err
 		}
-		if bytes.Contains(a.inputs, []byte("[secret ")) { // canonical JSON has no other spelling
-			var missing []string
-			if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
-				return nil, fmt.Errorf("%w: %s: the secret %s is not listed", errInputs, a.Name, missing[0])
-			}
+		var missing []string
+		if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
+			return nil, fmt.Errorf("%w: %s: the secret %s is not listed", errInputs, a.Name, missing[0])
 		}
 	}
 	if a.Irreversible {
@@ -291,6 +289,10 @@ func (a *action) end(ctx context.Context, value json.RawMessage, err error) erro
 		if a.open {
 			state = stepBegun
 		}
+	case a.Irreversible && unclear(err) && a.kind == "tool": // its caller must not go on as after a failure
+		open := *cmp.Or(reason.Classify(err), &reason.Error{})
+		open.Class, open.Err = reason.Unavailable, fmt.Errorf("%w: %v", errOpen, err)
+		return &open
 	case a.open || unclear(err):
 		return err // it stays begun
 	}

@@ -37,8 +37,8 @@ type Journal struct {
 	prefix  string // of the journal's keys
 	now     func() time.Time
 	stage   func(b *store.Batch) error // nil: none
-	onEvent func(e Event)              // nil: none
-	singles sync.Map                   // "tool/refund" → chan struct{}, held while an irreversible call is made
+	onEvent func(e Event)
+	singles sync.Map // "tool/refund" → chan struct{}, held while an irreversible call is made
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
@@ -61,6 +61,9 @@ type Journal struct {
 func NewJournal(
 	g *store.Group, prefix string, now func() time.Time, stage func(b *store.Batch) error, onEvent func(e Event),
 ) *Journal {
+	if onEvent == nil {
+		onEvent = func(Event) {}
+	}
 	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1}
 }
 
@@ -154,7 +157,7 @@ func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
 		return j.kept(ctx, err)
 	}
 	for _, e := range events {
-		j.tell(e)
+		j.onEvent(e)
 	}
 	return nil
 }
@@ -222,11 +225,5 @@ func (j *Journal) note(e Event) {
 		j.noted = append(j.noted, kept)
 	}
 	j.mu.Unlock()
-	j.tell(e)
-}
-
-func (j *Journal) tell(e Event) {
-	if j.onEvent != nil {
-		j.onEvent(e)
-	}
+	j.onEvent(e)
 }

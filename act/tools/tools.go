@@ -56,7 +56,7 @@ type executor struct {
 // the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An
 // answer that is empty, cut off (its calls are not made) or not of the schema is asked for again, twice at
 // most; one that is refused ends the attempt. Where a person has to rule, the other calls of the answer are
-// finished and kept, and the attempt is pending. One executor of this kind runs in an attempt.
+// finished and kept, and the attempt is pending. An irreversible call of unknown end is an outage, then asked.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
@@ -344,7 +344,8 @@ func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json
 	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, apart)
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
-	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil:
+	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil,
+		t.Irreversible && bad != nil && bad.Class == reason.Unavailable: // a person is asked when it goes on
 		return result, nil, err
 	case bad != nil && bad.Class == reason.Invalid, failed,
 		errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
