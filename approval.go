@@ -99,7 +99,7 @@ func (v View) heed(ctx context.Context, id, key string) error {
 			return err
 		}
 		changed := a.change()
-		_, err = v.Resume(ctx, id)
+		_, err = v.with(ctx, id, goOnUnasked)
 		switch {
 		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
 			if a.untilFree(ctx, runKey(v.scope, id), nil) == nil {

@@ -824,6 +824,60 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// A run that waits goes on when that is over, also where its caller has left it, and ends by Options.Patience.
+func TestWaitsWithoutItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := arctest.Turn{Err: &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}}
+		for last, want := range map[arctest.Turn]arc.Status{{Text: "late"}: arc.Delivered, away: arc.Blocked} {
+			w := &arctest.Worker{Turns: []arctest.Turn{away, away, last}}
+			a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: time.Minute})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			time.Sleep(2 * time.Minute)
+			r, err := a.In("").Report(t.Context(), "7")
+			require.NoError(t, err)
+			require.Equal(t, want, r.Status)
+		}
+		// None of those that wait holds up another.
+		later := &reason.Error{Class: reason.RateLimited, Wait: time.Hour, Err: errors.New("429")}
+		w := &arctest.Worker{Turns: []arctest.Turn{{Err: later}}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: 10 * time.Hour})
+		for range 40 {
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() { time.Sleep(time.Second); cancel() }()
+			_, err := a.Run(ctx, arc.Objective{Text: "write"})
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		time.Sleep(time.Hour + time.Minute)
+		require.Equal(t, 80, len(w.Calls()))
+	})
+}
+
+// An irreversible tool whose end is not known is asked of a person, also where Patience was over before, and no plan
+// without it is learned.
+func TestUnknownEndIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		pay := act.Worker{Name: "pay", Irreversible: true}
+		w := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(ctx context.Context, c *act.Call) (*act.Result, error) {
+				if n++; n == 1 {
+					return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
+				}
+				_, err := act.Do(ctx, &pay, "pay", nil, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+					panic("nobody knows")
+				})
+				return &act.Result{}, err
+			})}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Patience: 5 * time.Second})
+		r := run(t, a, arc.Objective{Text: "pay"})
+		require.Len(t, r.Approvals, 1, r.Text)
+		require.True(t, r.Approvals[0].Begun)
+	})
+}
+
 func TestSameIDIsTheSameRun(t *testing.T) {
 	w := &arctest.Worker{}
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)

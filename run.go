@@ -33,9 +33,9 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 // on with it, or returns its Report.
 //
 // Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is
-// opened again. Where [View.Cancel] ends it the error wraps context.Canceled; View.Wait has the end. A run
-// that an attempt of another one has called is canceled with that one. The Report beside an error is of what
-// is stored at that moment, nil if nothing is.
+// opened again; one that waits goes on when that is over. Where [View.Cancel] ends it the error wraps
+// context.Canceled; View.Wait has the end. A run that an attempt of another one has called is canceled with
+// that one. The Report beside an error is of what is stored at that moment, nil if nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them
@@ -219,8 +219,8 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 //
 // A run that stops in its middle is left: nobody goes on with it unasked as long as this Agent lives. So the
 // scheduler does not try it again at once, and other processes, which would wait for this one, are told by its
-// record. Not left is a run of which the error says that the call has changed nothing, or that another process
-// has it, or has ended it. A run that was called by one that is canceled is not left but canceled, too.
+// record. Not left is a run that waits, which goes on when that is over whoever has left it, and one of which the
+// error says that the call has changed nothing, or that another process has it. A canceled run cancels its own.
 func (a *Agent) workOn(
 	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
@@ -247,12 +247,13 @@ func (a *Agent) workOn(
 	}
 	err = stopped(ctx, caller, err)
 	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
-	left := err != nil && t != nil && t.rev > 0 && !others
+	stops := err != nil && t != nil && t.rev > 0 && !others
+	left := stops && t.due == dueKey(t.Began, scope, id) // as of its last commit it is Running
 	if left && a.process.changer != nil {
 		a.leave(at, t) // before another call can have the run
 	}
 	end(left)
-	if left && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
+	if stops && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
 		over := context.WithoutCancel(caller)
 		err := View{agent: a, scope: scope}.Cancel(over, id, "the run that called it was canceled")
 		if !isAny(err, nil, ErrState) {
@@ -318,13 +319,16 @@ func (a *Agent) begin(
 	}, nil
 }
 
-// goOn goes on with a run that was interrupted, or that waits and has what it waits for.
+// goOn goes on with a run that was interrupted, or that waits and has what it waits for. That it does is stored
+// first: others may go on with it as well, and who commits first does.
 func (t *turn) goOn(ctx context.Context) error {
-	a, held := t.agent, t.held()
+	a := t.agent
 	switch {
 	case t.Status.ended() || t.Status == Asking || a.idle() && t.Process != a.process.name:
 		return nil
-	case held && !t.Left:
+	case a.process.late():
+		return errFenced
+	case !t.Left && (t.Status == Running || len(t.Pending) == 0): // a process works on it, or waits with it
 		alive, err := a.process.alive(ctx, a.store, t.Process)
 		if err != nil {
 			return err
@@ -333,20 +337,11 @@ func (t *turn) goOn(ctx context.Context) error {
 			return fmt.Errorf("%w in another process: %s", ErrRunning, t.ID)
 		}
 	}
-	// Others may go on with it as well: who commits first does.
-	claim := a.process.changer != nil && (!held || t.Process != a.process.name)
-	switch {
-	case t.Status == Waiting:
-		t.Status = Running
-		claim = claim || len(t.Pending) > 0 || t.objective.Once && t.Phase == actPhase // no Approval any more
-	case t.Phase == actPhase && t.objective.Once:
-		t.block(Interrupted, "an attempt was interrupted, and may be made once")
-		t.Phase = endPhase
+	if t.Status == Running && t.Phase == actPhase && t.objective.Once {
+		t.Phase = t.block(Interrupted, "an attempt was interrupted, and may be made once")
 	}
-	if claim || a.idle() {
-		return t.restart(ctx)
-	}
-	return t.drive(ctx)
+	t.Status = Running
+	return t.restart(ctx)
 }
 
 // leave says in the record of a run, as of its last commit, that its process works on it no more: others go
@@ -357,7 +352,7 @@ func (a *Agent) leave(at *tenant, t *turn) {
 	key := recordKey(t.Scope, t.ID)
 	err := at.group.Update(ctx, func(b *store.Batch) error {
 		r, rev, err := load[record](ctx, at.group.Store(), key) // as of its last commit
-		if err != nil || rev != t.rev || !r.held() {
+		if err != nil || rev != t.rev {
 			return err
 		}
 		r.Left = true

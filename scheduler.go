@@ -136,7 +136,7 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 			if t.due != key { // it has stopped, or gone on, since the scheduler looked
 				return nil
 			}
-			return t.goOn(ctx)
+			return goOnUnasked(ctx, t)
 		})
 		return err
 	}
@@ -159,4 +159,10 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 		}
 		return a.compact(ctx, key)
 	})
+}
+
+// goOnUnasked is goOn for the scheduler, which does not wait with a run for an outage to pass: it is due then.
+func goOnUnasked(ctx context.Context, t *turn) error {
+	t.unasked = true
+	return t.goOn(ctx)
 }

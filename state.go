@@ -179,11 +179,6 @@ func (t *told) again(ctx context.Context, bank *memory.Bank) error {
 // said is a digest of what a memory says.
 func said(r *memory.Record) uint32 { return crc32.ChecksumIEEE([]byte(r.Trigger + "\x00" + r.Content)) }
 
-// held reports whether a process works on the run, or waits with it for an outage to pass.
-func (r *record) held() bool {
-	return r.Status == Running || r.Status == Waiting && len(r.Pending) == 0
-}
-
 func (r *record) aim() *aim { return &r.Aims[len(r.Aims)-1] }
 
 func (r *record) adviceID(a *aim) string { return r.ID + "/" + strconv.Itoa(a.Advised) }

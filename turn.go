@@ -26,6 +26,7 @@ type turn struct {
 	clean     *redact.Sanitizer // knows the objective's secrets
 	journal   *act.Journal
 	tell      func(Event) // of the caller; nil: nobody
+	unasked   bool        // by a caller: it does not wait for an outage here
 	live      *live
 	key, name string         // of the record in the tenant's part, and of the run in the Agent
 	rev       store.Revision // of the record as stored; 0: it is not
@@ -199,7 +200,7 @@ func (a *Agent) hook(name string, f func()) {
 	}
 }
 
-// sleep waits until the run goes on. Where the attempt must not be made twice, that is stored first.
+// sleep waits until the run goes on, and stores that it does: what is stored as waiting waits.
 func (t *turn) sleep(ctx context.Context) error {
 	for left := t.Due.Sub(t.now()); left > 0; left = t.Due.Sub(t.now()) {
 		select {
@@ -211,10 +212,7 @@ func (t *turn) sleep(ctx context.Context) error {
 		}
 	}
 	t.Status = Running
-	if t.objective.Once && t.Phase == actPhase {
-		return t.commit(context.WithoutCancel(ctx))
-	}
-	return nil
+	return t.commit(context.WithoutCancel(ctx))
 }
 
 func (t *turn) now() time.Time { return t.agent.now() }
