@@ -822,8 +822,11 @@ func (w *world) decide(t *rapid.T) {
 }
 
 func (w *world) cancel(t *rapid.T) {
-	v, scope, id := w.one(t, rapid.SampledFrom([]arc.Status{arc.Waiting, arc.Asking}).Draw(t, "status"))
+	v, scope, id := w.one(t, rapid.SampledFrom([]arc.Status{arc.Waiting, arc.Asking, arc.Blocked}).Draw(t, "status"))
 	fails := w.begin(t)
+	if fails {
+		w.free(scope, id, false)
+	}
 	err := v.Cancel(context.Background(), id, "not wanted by "+marks[scope])
 	w.ended(t, scope, nil, err, fails, store.ErrNotFound, arc.ErrState)
 	if err == nil {

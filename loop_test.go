@@ -878,6 +878,26 @@ func TestUnknownEndIsAsked(t *testing.T) {
 	})
 }
 
+// A blocked run that is done otherwise is closed: Health does not tell of it any more.
+func TestCancelBlocked(t *testing.T) {
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "it still fires"}}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+	v := a.In("")
+	require.Equal(t, arc.Blocked, run(t, a, arc.Objective{ID: "7", Text: "clear"}).Status)
+	require.NoError(t, v.Cancel(t.Context(), "7", "done by hand"))
+	r, err := v.Report(t.Context(), "7")
+	require.NoError(t, err)
+	require.Equal(t, []any{arc.Canceled, arc.Cause(""), "done by hand"}, []any{r.Status, r.Cause, r.Text})
+	story := journal(t, a, "7")
+	require.Equal(t, []string{"blocked exhausted: it still fires", "canceled: done by hand"}, story[len(story)-2:])
+	h, err := v.Health(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "no_data", h.State)
+	_, err = v.Retry(t.Context(), "7", "")
+	require.ErrorIs(t, err, arc.ErrState)
+	require.ErrorIs(t, v.Cancel(t.Context(), "7", ""), arc.ErrState)
+}
+
 func TestSameIDIsTheSameRun(t *testing.T) {
 	w := &arctest.Worker{}
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)

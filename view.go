@@ -82,12 +82,12 @@ var (
 	errTold     = fmt.Errorf("%w, by another process", errCanceled)
 )
 
-// Cancel ends a run, also one that is under way: then it waits for the attempt to end. One in another process
-// ends within a second, and keeps nothing of what it does meanwhile.
+// Cancel ends a run, also one that is blocked, or under way: then it waits for the attempt to end. One in
+// another process ends within a second, and keeps nothing of what it does meanwhile.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
-			if t.Status.ended() {
+			if t.Status == Delivered || t.Status == Canceled {
 				return t.wrong("has ended")
 			}
 			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold), t.now()

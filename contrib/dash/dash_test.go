@@ -269,16 +269,18 @@ func TestJobLeadsToItsRun(t *testing.T) {
 // The run of a job of the tenant's own scope ends with it, whatever scope the agent has.
 func TestCancelEndsTheRun(t *testing.T) {
 	b := newBench(t, nil, &arc.Options{Scope: "shop"})
-	j, _, err := b.queue.Add(t.Context(), queue.Draft{Subject: "ask"})
-	require.NoError(t, err)
-	run := "job/" + path.Base(j.ID) + "/1"
-	r, err := b.agent.Run(t.Context(), arc.Objective{ID: run, Text: "ask which", Scope: "_"})
-	require.NoError(t, err)
-	require.Equal(t, arc.Asking, r.Status)
-	b.post("queue", url.Values{"do": {"cancel"}, "id": {j.ID}})
-	r, err = b.agent.In("_").Report(t.Context(), run)
-	require.NoError(t, err)
-	require.Equal(t, arc.Canceled, r.Status)
+	for text, status := range map[string]arc.Status{"ask which": arc.Asking, "wreck the index": arc.Blocked} {
+		j, _, err := b.queue.Add(t.Context(), queue.Draft{Subject: text})
+		require.NoError(t, err)
+		run := "job/" + path.Base(j.ID) + "/1"
+		r, err := b.agent.Run(t.Context(), arc.Objective{ID: run, Text: text, Scope: "_"})
+		require.NoError(t, err)
+		require.Equal(t, status, r.Status)
+		b.post("queue", url.Values{"do": {"cancel"}, "id": {j.ID}})
+		r, err = b.agent.In("_").Report(t.Context(), run)
+		require.NoError(t, err)
+		require.Equal(t, arc.Canceled, r.Status)
+	}
 }
 
 // Nothing is changed by a page of another origin, and no scope is shown to another.

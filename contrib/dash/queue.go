@@ -111,10 +111,10 @@ func (d *dash) actQueue(rq *request) (string, error) {
 	})
 	if err == nil && do == "cancel" {
 		view := d.agent.In(cmp.Or(j.Scope, "_")) // as in queue.Run
-		own := "job/" + path.Base(id) + "/"
 		for r, e := range view.Runs(rq.Context()) {
 			// What the job has begun ends with it: a ruling or a restart would go on with it.
-			if err = cmp.Or(err, e); err == nil && r.Ended.IsZero() && strings.HasPrefix(r.ID, own) {
+			own := e == nil && strings.HasPrefix(r.ID, "job/"+path.Base(id)+"/")
+			if err = cmp.Or(err, e); err == nil && own && (r.Ended.IsZero() || r.Status == arc.Blocked) {
 				err = view.Cancel(rq.Context(), r.ID, "canceled by "+rq.who)
 			}
 		}
