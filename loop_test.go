@@ -1314,11 +1314,18 @@ func TestToolsFire(t *testing.T) {
 	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, refund), Gates: []act.Gate{act.NoGate}}
 	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
 	for n := range 3 {
-		r := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		r := run(t, a, arc.Objective{ID: fmt.Sprint(n), Text: "Refund the order.", Inputs: order(n)})
 		require.Equal(t, arc.Delivered, r.Status, r.Text)
 		require.Equal(t, n > 1, r.Fired == 1, "%d: %v", n, *story)
 	}
 	require.Equal(t, 5, asked, "of the third only the answer is the model's")
+	book, err := a.In("").Book(t.Context())
+	require.NoError(t, err)
+	for _, verdict := range []learn.Verdict{learn.Unknown, learn.Failed} {
+		require.NoError(t, a.In("").Judge(t.Context(), "2", verdict, ""))
+		s := book.Stats("desk", "")
+		require.Equal(t, []int{3, 2, 2}, []int{s.Attempts, s.Judged, s.Delivered}, "what a plan did is no skill of its worker")
+	}
 }
 
 // No worker can mend a gate that cannot run: the work is not paid for again, by anybody.

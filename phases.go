@@ -725,8 +725,8 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, Wall: t.wall, At: t.now(),
 	}
-	if t.objective.Provisional && made.Outcome == rank.Delivered {
-		sample.Outcome = rank.Unknown
+	if t.objective.Provisional && made.Outcome == rank.Delivered || t.aim().Replays && t.aim().Carried {
+		sample.Outcome = rank.Unknown // a person will tell, or a plan has made the calls, which is no skill
 	}
 	if made.Err != nil {
 		sample.Class = string(made.Err.Class)

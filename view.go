@@ -110,8 +110,8 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
 // was wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected,
-// too; of several nobody can tell which it was. Of a run of which nothing was learned, as of one that was
-// canceled, the error is store.ErrNotFound.
+// too; of several nobody can tell which it was, and a plan that fired is no skill of its worker. Of a run of
+// which nothing was learned, as of one that was canceled, the error is store.ErrNotFound.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -140,7 +140,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 
 // corrected are the figures of the worker that has delivered the run, by a verdict; nil: there is not one.
 func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Sample, error) {
-	if t.Status != Delivered || len(t.Deliveries) != 1 {
+	if t.Status != Delivered || len(t.Deliveries) != 1 || t.aim().Replays && t.aim().Carried {
 		return nil, nil
 	}
 	key := partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0]))
