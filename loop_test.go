@@ -227,7 +227,7 @@ func TestEdit(t *testing.T) {
 	}
 	require.NotContains(t, strings.Join(in, " "), "ghp_")
 	require.Contains(t, strings.Join(in, " "), "redacted")
-	_, err = v.Edit(t.Context(), reason.Suggestion{ID: "a/b", Retired: true})
+	_, err = v.Edit(t.Context(), reason.Suggestion{Plan: reason.Plan{ID: "a/b"}, Retired: true})
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
@@ -1387,9 +1387,14 @@ func TestPlanIsLeft(t *testing.T) {
 				require.NoError(t, err)
 			}
 			require.Equal(t, refused == "", r.Status == arc.Delivered, r.Text)
-			fired, left := "fired mend: calls of a plan that were made unasked: 1", "left test: it returned something else than when it was learned"
+			known, err := a.In("").Known(t.Context())
+			require.NoError(t, err)
+			fired, left := "", "left test: it returned something else than when it was learned"
 			if irreversible {
 				left = "left test: it cannot be undone"
+			}
+			if n := len(known.Suggestions); n > 0 {
+				fired = "fired " + known.Suggestions[0].ID + ": calls of a plan that were made unasked: 1"
 			}
 			story := journal(t, a, r.ID)
 			require.Equal(t, i == 1, slices.ContainsFunc(story, func(s string) bool { return strings.HasPrefix(s, "learned") }), story)

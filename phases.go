@@ -228,7 +228,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 		a.begin(tasks, "")
 		a.Fired, a.Carried = true, true
 		t.Fired++
-		t.event("fired", "", tellPlan(tasks))
+		t.event("fired", advice.Fires.ID, tellPlan(tasks))
 		return assignPhase, nil
 	}
 	return t.assess(ctx)
@@ -632,10 +632,10 @@ func (t *turn) verify(context.Context) (phase, error) {
 	a, made, worker := t.aim(), t.made, t.Current.Worker
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
-	if a.Replays && made.FiredCalls > 0 { // else the plan was left before any of its calls
+	if a.Replays && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left before any of its calls
 		a.Carried = true
 		t.Fired++
-		t.event("fired", worker, fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls))
+		t.event("fired", t.advice.Fires.ID, fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls))
 	}
 	if made.Outcome == rank.Delivered {
 		t.event("passed", worker, cmp.Or(made.Text, string(made.Output)))

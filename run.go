@@ -152,14 +152,8 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 			advice = t.advice
 		}
 	}
-	switch next {
-	case askPhase:
-		t.Status = Asking
-	case waitPhase:
-		t.Status = Waiting
-	case endPhase:
-		t.Status = Blocked
-	}
+	stops := map[phase]Status{askPhase: Asking, waitPhase: Waiting, endPhase: Blocked}
+	t.Status = cmp.Or(stops[next], t.Status)
 	r, err := at.report(ctx, t.record, nil)
 	if err != nil {
 		return Thought{}, err

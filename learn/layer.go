@@ -280,7 +280,7 @@ func (v *look) advisePlans(ctx context.Context, a *Advice) {
 func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 	calls, why := p.fire(now, a.Scope, all, ruleDigests(a.Memories))
 	if a.Why = cmp.Or(a.Why, why); why == "" { // else it is of the best plan
-		a.Fires, a.Suggestions, a.Why = &reason.Plan{Calls: calls}, nil, "a plan fires: "+summary(calls)
+		a.Fires, a.Suggestions, a.Why = &reason.Plan{ID: now.key + "/" + p.ID, Calls: calls}, nil, "a plan fires: "+summary(calls)
 	}
 	return why
 }

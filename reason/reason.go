@@ -70,13 +70,15 @@ type PlanCall struct {
 }
 
 // Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
-type Plan struct{ Calls []PlanCall }
+type Plan struct {
+	ID    string     `json:",omitempty" cbor:",omitzero"` // what learn.Layer.Known has it by, or would; "": not known
+	Calls []PlanCall // in order
+}
 
 // Suggestion is a plan that delivered a case like this one. In its inputs "{order}" is a parameter: put a
 // value of this case there, of its inputs or of an earlier result ([Case.Use]). A Decision takes it by Name.
 type Suggestion struct {
 	Plan
-	ID         string            // in what learn.Layer.Known returns, that of the plan; else ""
 	Name       string            // "plan 1"
 	Parameters map[string]string // names, and what each was: "string", "number" or "bool"; "": not known
 	Differs    string            // why it does not fire for this case, in a sentence

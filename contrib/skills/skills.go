@@ -98,7 +98,7 @@ func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (
 		if s.Fields["plan"] == "" {
 			continue
 		}
-		plan := reason.Suggestion{ID: s.Fields["plan"], Retired: s.Fields["retired"] == "true"}
+		plan := reason.Suggestion{Plan: reason.Plan{ID: s.Fields["plan"]}, Retired: s.Fields["retired"] == "true"}
 		written := func(k reason.Suggestion) bool { return k.ID == plan.ID && k.Edited }
 		if changed(s) || slices.ContainsFunc(known.Suggestions, written) {
 			var steps []step
