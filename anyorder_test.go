@@ -798,15 +798,30 @@ func (w *world) judge(t *rapid.T) {
 	v, scope, id := w.one(t, arc.Delivered)
 	fails := w.begin(t)
 	verdict := rapid.SampledFrom([]learn.Verdict{learn.Delivered, learn.Failed}).Draw(t, "verdict")
+	w.mu.Lock()
+	was := w.known(scope, id).report
+	w.mu.Unlock()
+	w.free(scope, id, false)
 	err := v.Judge(context.Background(), id, verdict, "so says "+marks[scope])
 	w.ended(t, scope, nil, err, fails, store.ErrNotFound, arc.ErrRunning, arc.ErrState)
+	if err == nil && was != nil {
+		judged := *was
+		judged.Verdict = verdict
+		w.mu.Lock()
+		w.known(scope, id).report = &judged
+		w.mu.Unlock()
+	}
 }
 
 func (w *world) decide(t *rapid.T) {
 	scope := rapid.SampledFrom(worldScopes).Draw(t, "scope")
 	fails := w.begin(t)
-	for p, err := range w.agent.In(scope).Approvals(context.Background()) {
+	for r, err := range w.agent.In(scope).Open(context.Background()) {
 		require.NoError(t, err)
+		if len(r.Approvals) == 0 {
+			continue
+		}
+		p := r.Approvals[0]
 		allow := rapid.Bool().Draw(t, "allow")
 		w.mu.Lock()
 		w.public(scope, "an approval", p)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,34 +13,6 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/store"
 )
-
-// Approvals yields what runs of the scope, and of those below it, wait for.
-func (v View) Approvals(ctx context.Context) iter.Seq2[act.Approval, error] {
-	return func(yield func(act.Approval, error) bool) {
-		t, err := v.agent.tenant(ctx, v.scope)
-		if err != nil {
-			yield(act.Approval{}, err)
-			return
-		}
-		for scope, err := range t.scopes(ctx, v.scope) {
-			if err != nil {
-				yield(act.Approval{}, err)
-				return
-			}
-			for r, err := range t.records(ctx, scope) {
-				if err != nil {
-					yield(act.Approval{}, err)
-					return
-				}
-				for _, p := range r.Pending {
-					if r.Status == Waiting && !yield(p, nil) {
-						return
-					}
-				}
-			}
-		}
-	}
-}
 
 // Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled,
 // and it is [ErrState], as it is where somebody has ruled before (in Compound a person's last ruling counts).
@@ -51,13 +23,15 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		return err
 	}
 	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
-	for p, err := range v.Approvals(ctx) {
+	for run, err := range v.Open(ctx) {
 		if err != nil {
 			return err
 		}
-		if p.ID != r.Approval {
+		i := slices.IndexFunc(run.Approvals, func(p act.Approval) bool { return p.ID == r.Approval })
+		if i < 0 {
 			continue
 		}
+		p := run.Approvals[i]
 		if !v.agent.opts.Now().Before(p.Deadline) {
 			return fmt.Errorf("%w: the approval %q lapsed at %s", ErrState, p.ID, p.Deadline.Format(time.RFC3339))
 		}

@@ -145,9 +145,11 @@ func TestWatchThroughAnApproval(t *testing.T) {
 	for e, err := range v.Watch(t.Context(), "7") {
 		require.NoError(t, err)
 		if all = append(all, e.Kind); e.Kind == "waiting" {
-			for p, err := range v.Approvals(t.Context()) {
+			for r, err := range v.Open(t.Context()) {
 				require.NoError(t, err)
-				go func() { _ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) }()
+				for _, p := range r.Approvals {
+					go func() { _ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) }()
+				}
 			}
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
 )
 
-// Health says how the runs of a scope have gone in the last seven days, by the runs that are stored.
+// Health says how the runs of a scope and of those below it went in the last seven days, by what is stored.
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [View.Health]
 
@@ -29,10 +30,10 @@ const (
 	maxShown   = 5
 )
 
-// Health returns the figures of the scope, not of those below it. Without a run that has ended the State is
-// "no_data". It is "failing" where the last three that ended were blocked, or fewer than half were delivered;
-// "struggling" where the last one was blocked, or fewer than nine in ten were delivered; else "healthy".
-// Canceled runs do not count.
+// Health returns the figures of the scope and of those below it. Without a run that has ended the State is
+// "no_data". It is "failing" where the last three that ended were not delivered, or fewer than half were;
+// "struggling" where the last one was not, or fewer than nine in ten were; else "healthy". Where a person has
+// judged a run, the last verdict counts. Canceled runs do not count.
 func (v View) Health(ctx context.Context) (Health, error) {
 	a, since := v.agent, v.agent.opts.Now().Add(-healthSpan)
 	h := Health{State: "no_data"}
@@ -42,16 +43,17 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	}
 	var ended []*record
 	open, waits := "", 0 // lines of those that wait, ask or were left; how many they are
-	for r, err := range t.records(ctx, v.scope) {
+	for r, err := range t.records(ctx, v.scope, true) {
 		switch {
 		case err != nil:
 			return h, err
 		case r.Status == Waiting, r.Status == Asking, r.Status == Running && (r.Left || a.abandoned(r)):
 			if waits++; waits <= maxShown {
-				open += t.line(ctx, r)
+				open += t.line(ctx, v.scope, r)
 			}
 		case r.Status == Running, r.Status == Canceled, r.Ended.Before(since):
 		default:
+			r.Aims = nil // most of it
 			ended = append(ended, r)
 		}
 	}
@@ -61,20 +63,20 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
-	failed, blocked := "", 0 // lines of those that were blocked; how many they are
-	row := 0                 // of the newest ones, how many were blocked
+	failed, bad := "", 0 // lines of those that were blocked or judged wrong; how many they are
+	row := 0             // of the newest ones, how many
 	for i, r := range ended {
-		if r.Status != Blocked {
+		if r.good() {
 			continue
 		}
 		if row == i {
 			row++
 		}
-		if blocked++; blocked <= maxShown {
-			failed += t.line(ctx, r)
+		if bad++; bad <= maxShown {
+			failed += t.line(ctx, v.scope, r)
 		}
 	}
-	delivered, day := len(ended)-blocked, since.Format(time.DateOnly)
+	delivered, day := len(ended)-bad, since.Format(time.DateOnly)
 	share := float64(delivered) / float64(max(1, len(ended)))
 	switch {
 	case len(ended) == 0:
@@ -85,7 +87,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	default:
 		h.State = "healthy"
 	}
-	h.text = "no data: no run of this scope (those below apart) has ended since " + day + open
+	h.text = "no data: no run of this scope has ended since " + day + open
 	if len(ended) > 0 {
 		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: %s",
 			h.State, delivered, len(ended), day, failed, open, savings(ended))
@@ -95,8 +97,8 @@ func (v View) Health(ctx context.Context) (Health, error) {
 }
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were
-// delivered, a line for each of the last five that were blocked and of the first five that ask, wait or were
-// left by their caller, and what learned plans have saved.
+// delivered, a line for each of the last five that were blocked or judged wrong and of the first five that ask,
+// wait or were left by their caller, and what learned plans have saved.
 func (h Health) Text() string { return h.text }
 
 // savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,
@@ -107,7 +109,7 @@ func savings(ended []*record) string {
 	for _, r := range ended {
 		fired := r.Deliberations == 0
 		switch u := r.Usage; {
-		case r.Status == Blocked, fired && r.Fired == 0: // it is no delivery, or nobody has thought about it
+		case !r.good(), fired && r.Fired == 0: // it is no delivery, or nobody has thought about it
 		case u != nil:
 			arms.Add(fired, true, &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD), 1)
 		case fired: // no model was asked
@@ -128,16 +130,13 @@ func (a *Agent) abandoned(r *record) bool {
 	return a.left[runKey(r.Scope, r.ID)]
 }
 
-// line is a run that is not delivered, on a line of its own.
-func (t *tenant) line(ctx context.Context, r *record) string {
-	out, _ := t.report(ctx, r, nil) // only that of a delivered run is read from the store
-	cause := ""
-	if r.Status == Running { // it was left
-		cause = " (its caller has left it: View.Resume)"
-	} else if r.Cause != "" {
-		cause = fmt.Sprintf(" (%s)", r.Cause)
-	}
-	return fmt.Sprintf("\n%s: %s %s%s: %s", r.Status, r.ID, fence.Line(out.Objective), cause, fence.Line(out.Text))
+// line is a run that is not delivered, or was judged wrong, on a line of its own; one below a scope with its own.
+func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
+	out, _ := t.report(ctx, r, &delivered{Text: r.Reason}) // nothing is read from the store
+	id, left := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, "")), " (its caller has left it: View.Resume)"
+	cause := map[Status]string{Running: left, Blocked: fmt.Sprintf(" (%s)", r.Cause)}[r.Status]
+	status := cmp.Or(map[Status]string{Delivered: "judged wrong"}[r.Status], string(r.Status))
+	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), cause, fence.Line(out.Text))
 }
 
 func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }

@@ -14,6 +14,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -55,6 +56,37 @@ func TestHealth(t *testing.T) {
 	}
 }
 
+// What a person has said of a run counts, whatever its gates said: they may have been wrong.
+func TestHealthOfVerdicts(t *testing.T) {
+	turns := []arctest.Turn{{}, {}, {}, {Refuse: "torn"}}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{Turns: turns}).As("ann")}}, &arc.Options{Attempts: 1})
+	v := a.In("")
+	for _, id := range []string{"1", "2", "3", "4"} {
+		run(t, a, arc.Objective{ID: id, Text: "add up"})
+	}
+	health := func() (string, string) {
+		h, err := v.Health(t.Context())
+		require.NoError(t, err)
+		return h.State, h.Text()
+	}
+	for _, id := range []string{"2", "3"} {
+		require.NoError(t, v.Judge(t.Context(), id, learn.Failed, "the total\nis wrong"))
+		r, err := v.Report(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, []any{arc.Delivered, learn.Failed}, []any{r.Status, r.Verdict})
+	}
+	state, text := health()
+	require.Equal(t, "failing", state)
+	require.Contains(t, text, "failing: 1 of 4 runs were delivered")
+	require.Contains(t, text, "\njudged wrong: 2 add up: the total is wrong\n")
+	require.NoError(t, v.Judge(t.Context(), "4", learn.Delivered, "torn, but right"))
+	require.NoError(t, v.Judge(t.Context(), "3", learn.Unknown, ""))
+	state, text = health()
+	require.Equal(t, "struggling", state)
+	require.Contains(t, text, "3 of 4 runs were delivered")
+	require.NotContains(t, text, "torn")
+}
+
 // A batch in which each run wants a person is told in few lines.
 func TestHealthOfManyThatWait(t *testing.T) {
 	pay := (&arctest.Worker{}).As("bank")
@@ -86,7 +118,11 @@ func TestHealthTellsRunsOfOneTextApart(t *testing.T) {
 	}
 	h, err = a.In("fin").Health(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, h.Text(), "no data: no run of this scope (those below apart) has ended since ")
+	require.Equal(t, "failing", h.State)
+	require.Contains(t, h.Text(), "\nblocked: fin/eu//run-7 Pay", "what is below a scope is its own")
+	h, err = a.In("fin/e").Health(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, h.Text(), "no data: no run of this scope has ended since ")
 }
 
 // A run that its caller has left is worked on by nobody: a person has to hear of it.

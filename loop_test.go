@@ -508,9 +508,11 @@ func TestAsksTooMuch(t *testing.T) {
 	require.NoError(t, err)
 	for _, err := range v.Watch(t.Context(), "7") {
 		require.NoError(t, err)
-		for p, err := range v.Approvals(t.Context()) {
+		for r, err := range v.Open(t.Context()) {
 			require.NoError(t, err)
-			_ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) // it may go on already
+			for _, p := range r.Approvals {
+				_ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) // it may go on already
+			}
 		}
 	}
 	r, err := v.Report(t.Context(), "7")
@@ -725,6 +727,40 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 	require.Len(t, mail.Calls(), 4)
 }
 
+// What is open below a scope is in its list: who answers for a tenant need not know its scopes.
+func TestOpenBelow(t *testing.T) {
+	clerk := act.Worker{Name: "clerk", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if c.Text == "done" || len(c.Answers) > 0 {
+				return &act.Result{Text: "ok"}, nil
+			}
+			return nil, &act.PendingError{Questions: []string{"Which total?"}}
+		})}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{clerk}}, &arc.Options{Scope: "acme/b"})
+	for _, scope := range []memory.Scope{"_", "_/x", "acme", "acme/a", "acme/an", "acme/b", "acme/b/c"} {
+		run(t, a, arc.Objective{ID: "open", Scope: scope, Text: "read"})
+		run(t, a, arc.Objective{ID: "done", Scope: scope, Text: "done"})
+	}
+	for top, want := range map[memory.Scope]string{
+		"acme": "acme acme/a acme/an acme/b acme/b/c", "acme/a": "acme/a", "": "acme/b acme/b/c", "_": "_ _/x", "other": "",
+	} {
+		var got []string
+		for r, err := range a.In(top).Open(t.Context()) {
+			require.NoError(t, err)
+			require.Equal(t, []any{"open", arc.Asking, "Which total?"}, []any{r.ID, r.Status, r.Text})
+			got = append(got, string(r.Scope))
+		}
+		slices.Sort(got)
+		require.Equal(t, want, strings.Join(got, " "))
+	}
+	for r, err := range a.In("_").Open(t.Context()) {
+		require.NoError(t, err)
+		r, err = a.In(r.Scope).Answer(t.Context(), r.ID, r.Question, "12")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+	}
+}
+
 // A ruling in a tenant's inbox is on one run: runs of one ID in two scopes, and two runs of a scope, do the same.
 func TestApprovalIsOfOneRun(t *testing.T) {
 	w := &arctest.Worker{}
@@ -739,12 +775,13 @@ func TestApprovalIsOfOneRun(t *testing.T) {
 	}
 	ruled := map[string]bool{}
 	for range status {
-		for p, err := range a.In("fin").Approvals(t.Context()) {
+		for r, err := range a.In("fin").Open(t.Context()) {
 			require.NoError(t, err)
+			p := r.Approvals[0]
 			require.False(t, ruled[p.ID])
 			ruled[p.ID] = true
 			require.NoError(t, a.In("fin").Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}))
-			_, err := a.In(p.Scope).Wait(t.Context(), p.Run)
+			_, err := a.In(r.Scope).Wait(t.Context(), r.ID)
 			require.NoError(t, err)
 			status[string(p.Scope)+" "+p.Run] = arc.Delivered
 			break
@@ -990,7 +1027,7 @@ func TestCancel(t *testing.T) {
 	_, err := a.In("").Resume(t.Context(), "7")
 	require.ErrorIs(t, err, arc.ErrRunning)
 	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not needed any more"))
-	require.ErrorIs(t, a.In("").Judge(t.Context(), "7", learn.Failed, ""), store.ErrNotFound, "nothing was learned of it")
+	require.NoError(t, a.In("").Judge(t.Context(), "7", learn.Failed, ""), "nothing was learned of it")
 	require.ErrorIs(t, <-ended, context.Canceled)
 	r, err := a.In("").Report(t.Context(), "7")
 	require.NoError(t, err)
@@ -1478,8 +1515,9 @@ func TestOpen(t *testing.T) {
 	a, err = arc.Open(t.Context(), dir, h, nil)
 	require.NoError(t, err)
 	v := a.In("acme/anna")
-	for p, err := range v.Approvals(t.Context()) {
+	for r, err := range v.Open(t.Context()) {
 		require.NoError(t, err)
+		p := r.Approvals[0]
 		require.NoError(t, a.Shutdown(t.Context())) // as if the process ended right after the ruling
 		require.NoError(t, a.In(p.Scope).Decide(t.Context(), act.Ruling{Approval: p.ID, By: "ben", Note: "not now"}))
 	}

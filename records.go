@@ -110,9 +110,24 @@ func load[T any](ctx context.Context, st store.Store, key string) (*T, store.Rev
 	return v, e.Rev, nil
 }
 
-// records yields the runs of a scope, by their IDs.
-func (t *tenant) records(ctx context.Context, scope memory.Scope) iter.Seq2[*record, error] {
-	return codec.Records[record](ctx, t.group.Store(), store.Range{Prefix: scope.Prefix(runKind)})
+// records yields the runs of a scope, where all are asked for also those below it, by their scopes and IDs.
+func (t *tenant) records(ctx context.Context, top memory.Scope, all bool) iter.Seq2[*record, error] {
+	if !all {
+		return codec.Records[record](ctx, t.group.Store(), store.Range{Prefix: top.Prefix(runKind)})
+	}
+	return func(yield func(*record, error) bool) {
+		for scope, err := range t.scopes(ctx, top) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for r, err := range t.records(ctx, scope, false) {
+				if !yield(r, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // skipScan yields what the keys below a prefix are of, each once: it reads one key, and steps over all others

@@ -10,13 +10,16 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/schema"
+	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 )
 
 // Report says where a run is.
 type Report struct {
 	ID        string
-	Objective string // for lists: the beginnings of its Text and Inputs
+	Scope     memory.Scope // for [Agent.In]
+	Objective string       // for lists: the beginnings of its Text and Inputs
 	Status    Status
 	Cause     Cause // of a blocked run
 
@@ -35,6 +38,7 @@ type Report struct {
 	Failed       []reason.Failure
 	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
 	Began, Ended time.Time     // in UTC
+	Verdict      learn.Verdict // a person's last one, by [View.Judge]; "": none
 }
 
 // Status says where a run is.
@@ -67,8 +71,8 @@ const (
 // report makes the Report of a record. What it delivered is read if d, which a turn has at hand, is nil.
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Report, err error) {
 	out = &Report{
-		ID: r.ID, Objective: r.Text, Status: r.Status, Cause: r.Cause, Approvals: r.Pending, Attempts: r.Attempts,
-		Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended,
+		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
+		Attempts: r.Attempts, Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
 	}
 	if r.Deliberations == 0 {
 		out.Fired = r.Fired
@@ -97,7 +101,7 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 		for _, p := range r.Pending {
 			asked = append(asked, fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; ")))
 		}
-		out.Text = cmp.Or(strings.Join(asked, "\n"), r.Wait.Why)
+		out.Text, out.Approvals = cmp.Or(strings.Join(asked, "\n"), r.Wait.Why), r.Pending
 	default:
 		out.Text = cmp.Or(r.Reason, string(r.Status))
 	}

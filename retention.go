@@ -107,7 +107,7 @@ func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) {
 	a := v.agent
 	before := a.opts.Now().Add(-a.opts.Retention)
-	for r, err := range t.records(ctx, v.scope) {
+	for r, err := range t.records(ctx, v.scope, false) {
 		if err != nil {
 			return deleted, err
 		}
@@ -202,17 +202,12 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 	if err != nil {
 		return fail(err)
 	}
-	for scope, err := range t.scopes(ctx, v.scope) {
+	for r, err := range t.records(ctx, v.scope, true) {
+		if err == nil {
+			err = a.drop(ctx, t, r.Scope, r.ID)
+		}
 		if err != nil {
 			return fail(err)
-		}
-		for r, err := range t.records(ctx, scope) {
-			if err == nil {
-				err = a.drop(ctx, t, scope, r.ID)
-			}
-			if err != nil {
-				return fail(err)
-			}
 		}
 	}
 	if err := t.bank.In(v.scope).Erase(ctx, true); err != nil {

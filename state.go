@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"hash/crc32"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -42,7 +44,7 @@ type record struct {
 	Status  Status       `cbor:"8,keyasint,omitzero"`
 	Phase   phase        `cbor:"9,keyasint,omitzero"` // the next step
 	Cause   Cause        `cbor:"10,keyasint,omitzero"`
-	Reason  string       `cbor:"11,keyasint,omitzero"`
+	Reason  string       `cbor:"11,keyasint,omitzero"` // why it is blocked or canceled, or was judged
 	Began   time.Time    `cbor:"12,keyasint"`
 	Ended   time.Time    `cbor:"13,keyasint"`
 	Due     time.Time    `cbor:"14,keyasint,omitzero"` // when an outage may be over
@@ -58,7 +60,11 @@ type record struct {
 	Answers                        []reason.Answer `cbor:"22,keyasint,omitzero"`
 	Deliveries                     []int           `cbor:"23,keyasint,omitzero"` // the attempts that delivered
 	Advices                        int             `cbor:"24,keyasint,omitzero"` // made so far
+	Verdict                        learn.Verdict   `cbor:"25,keyasint,omitzero"` // of a person
 }
+
+// good reports whether a run that has ended has delivered: as a person says, or else its gates.
+func (r *record) good() bool { return cmp.Or(r.Verdict, learn.Verdict(r.Status)) == learn.Delivered }
 
 // aim is the objective, or a subgoal of the one before it.
 type aim struct {

@@ -57,7 +57,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 			t.Questions = []string{"What is different now?"}
 			t.answer("", fence.Clip(t.clean.Prose(note), maxText))
 		}
-		t.Status, t.Cause, t.Reason, t.Ended = Running, "", "", time.Time{}
+		t.Status, t.Cause, t.Reason, t.Ended, t.Verdict = Running, "", "", time.Time{}, ""
 		t.event("retried", "", "")
 		return t.restart(ctx)
 	})
@@ -110,8 +110,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
 // was wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected,
-// too; of several nobody can tell which it was, and a plan that fired is no skill of its worker. Of a run of
-// which nothing was learned, as of one that was canceled, the error is store.ErrNotFound.
+// too; of several nobody can tell which it was, and a plan that fired is no skill of its worker.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -124,7 +123,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		}
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
-			if missing(err) && figures != nil { // nothing could be recalled for it, or the Layer has forgotten it
+			if missing(err) { // nothing was learned of it, or the Layer has forgotten it
 				err = nil
 			}
 			if err == nil && figures != nil {
@@ -133,6 +132,9 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 			return err
 		})
 		t.event("judged", string(verdict), why)
+		if t.Verdict = verdict; t.Status == Delivered {
+			t.Reason = why
+		}
 		return t.commit(context.WithoutCancel(ctx))
 	})
 	return err
@@ -154,14 +156,23 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 
 // Runs yields the runs of the scope, not of those below it, by their IDs: those that were made are in
 // the order of their times. One that is deleted meanwhile may be left out.
-func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] {
+func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, false) }
+
+// Open yields the runs of the scope, and of those below it, that have not ended, by their scopes and IDs: what
+// waits for a person has Approvals, or a Question.
+func (v View) Open(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, true) }
+
+func (v View) reports(ctx context.Context, open bool) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		t, err := v.agent.tenant(ctx, v.scope)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for r, err := range t.records(ctx, v.scope) {
+		for r, err := range t.records(ctx, v.scope, open) {
+			if err == nil && open && r.Status.ended() {
+				continue
+			}
 			var report *Report
 			if err == nil {
 				if report, err = t.report(ctx, r, nil); missing(err) {
@@ -234,7 +245,7 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 		return meta.Assessment{}, err
 	}
 	var left []string
-	for r, err := range t.records(ctx, v.scope) {
+	for r, err := range t.records(ctx, v.scope, false) {
 		if err != nil {
 			return meta.Assessment{}, err
 		}

@@ -73,11 +73,13 @@ func again(ctx context.Context, jobs *queue.Queue) error {
 func waits(ctx context.Context, agent *arc.Agent, jobs *queue.Queue, tell func(map[string]time.Duration)) error {
 	oldest := map[string]time.Duration{}
 	since := func(what string, at time.Time) { oldest[what] = max(oldest[what], time.Since(at)) }
-	for p, err := range agent.In("acme").Approvals(ctx) {
+	for r, err := range agent.In("acme").Open(ctx) {
 		if err != nil {
 			return err
 		}
-		since("approval", p.Deadline.Add(-24*time.Hour)) // asked Options.Approvals before
+		for _, p := range r.Approvals {
+			since("approval", p.Deadline.Add(-24*time.Hour)) // asked Options.Approvals before
+		}
 	}
 	for j, err := range jobs.List(ctx, "acme", queue.Pending, queue.Blocked) {
 		if err != nil {
@@ -235,10 +237,12 @@ func TestStopWhileTheStoreIsAway(t *testing.T) {
 		defer agent.Close()
 		time.Sleep(time.Minute)
 		asked := 0
-		for a, err := range agent.In("acme").Approvals(t.Context()) {
+		for r, err := range agent.In("acme").Open(t.Context()) {
 			require.NoError(t, err)
-			require.Contains(t, strings.Join(a.Why, " "), "may have made this call already")
-			asked++
+			for _, a := range r.Approvals {
+				require.Contains(t, strings.Join(a.Why, " "), "may have made this call already")
+				asked++
+			}
 		}
 		require.Equal(t, []int{4, 4}, []int{int(paid.Load()), asked})
 	})

@@ -222,22 +222,63 @@ func TestBegun(t *testing.T) {
 	}
 }
 
+// Who has done by hand what a run asks for says what it returned, and nothing is called.
+func TestDoneByHand(t *testing.T) {
+	b := newBench(t, nil, nil)
+	r := b.run("refund SO-7", "")
+	_, page := b.get("run?id=" + r.ID)
+	require.Regexp(t, `<summary>I did it by hand …</summary><label for="[^"]+">What it returned`, page)
+	_, page = b.post("run", url.Values{"do": {"done"}, "id": {r.ID}, "approval": {r.Approvals[0].ID}, "result": {`{"by":"hand"}`}})
+	require.Contains(t, page, "Allowed.")
+	b.until(r.ID, arc.Delivered)
+	r, err := b.view.Report(t.Context(), r.ID)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"by":"hand"}`, string(r.Output))
+}
+
+// A run that a person has judged wrong is no success.
+func TestJudgedWrong(t *testing.T) {
+	b := newBench(t, nil, nil)
+	r := b.run("look at SKU-7", "")
+	require.Equal(t, arc.Delivered, r.Status)
+	_, page := b.get("")
+	require.NotContains(t, page, "judged wrong")
+	b.post("run", url.Values{"do": {"wrong"}, "id": {r.ID}, "text": {"it was Monday"}})
+	_, page = b.get("")
+	require.Contains(t, page, "0 runs were delivered and 1 failed")
+	for _, path := range []string{"", "runs?is=judged+wrong", "run?id=" + r.ID} {
+		_, page = b.get(path)
+		require.Regexp(t, `<(span class="chip blocked"|strong)>judged wrong</`, page, path)
+		require.NotContains(t, page, "Try it again")
+	}
+}
+
 // What waits below a scope is shown in it, and ruled on there.
 func TestBelow(t *testing.T) {
 	b := newBench(t, nil, nil)
 	r, err := b.agent.Run(t.Context(), arc.Objective{ID: "nightly", Text: "refund SO-7", Scope: "fin/eu"})
 	require.NoError(t, err)
 	require.Equal(t, arc.Waiting, r.Status)
+	asks, err := b.agent.Run(t.Context(), arc.Objective{ID: "nightly", Text: "ask which", Scope: "fin/us"})
+	require.NoError(t, err)
+	require.Equal(t, arc.Asking, asks.Status)
 	_, page := b.get("", "Scope", "fin")
-	for _, s := range []string{"Nothing of this scope itself waits for you.", "Waits for you below this scope", ">fin/eu<",
-		">nightly<", "Allow refund?", `title="wait for you">1<`} {
+	for _, s := range []string{"Nothing of this scope itself waits for you.", "Waits for you below this scope", ">fin/eu: refund SO-7<",
+		">nightly<", "Allow refund?", `title="wait for you">2<`, ">fin/us: ask which<", "It asks", asks.Text} {
 		require.Contains(t, page, s)
 	}
-	for _, scope := range []string{"fin/eu", "rival", ""} {
+	for _, scope := range []string{"fin/eu", "fin/us", "rival", ""} {
 		_, page = b.get("", "Scope", scope)
 		require.NotContains(t, page, "below this scope", scope)
 	}
-	v := url.Values{"do": {"allow"}, "id": {"nightly"}, "approval": {r.Approvals[0].ID}, "back": {"./"}}
+	answer := url.Values{"do": {"answer"}, "id": {"nightly"}, "scope": {"fin/us"}, "question": {asks.Question}, "text": {"both"}, "back": {"./"}}
+	_, page = b.post("run", answer, "Scope", "fin/eu")
+	require.Contains(t, page, "Somebody was faster", "it is of another scope")
+	_, page = b.post("run", answer, "Scope", "fin")
+	require.Contains(t, page, "Answered.")
+	_, err = b.agent.In("fin/us").Wait(t.Context(), "nightly")
+	require.NoError(t, err)
+	v := url.Values{"do": {"allow"}, "id": {"nightly"}, "scope": {"fin/eu"}, "approval": {r.Approvals[0].ID}, "back": {"./"}}
 	_, page = b.post("run", v, "Scope", "rival")
 	require.Contains(t, page, "Somebody was faster")
 	_, page = b.post("run", v, "Scope", "fin")

@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -72,45 +73,37 @@ func open(r *arc.Report) bool { return waits(r) || r.Status == arc.Running || r.
 
 // now is the page of what a person should know now.
 type now struct {
-	Asks, Running, Failed, Lately []*arc.Report  // the last two are those of the last week
-	Below                         []act.Approval // of scopes below this one
+	Asks, Running, Failed, Lately []*arc.Report // the last two are those of the last week
+	Below                         []*arc.Report // that wait, of scopes below this one
 }
 
 func (d *dash) now(rq *request) (any, error) {
 	all, err := d.reports(rq)
-	n, own := now{}, rq.scope // "" is the Agent's, which its approvals name
-	since := d.opts.Now().AddDate(0, 0, -7)
+	n, since := now{}, d.opts.Now().AddDate(0, 0, -7)
 	for _, r := range all {
 		late := r.Ended.After(since)
 		switch {
 		case waits(r):
 			n.Asks = append(n.Asks, r)
-			for _, p := range r.Approvals {
-				own = p.Scope
-			}
 		case open(r):
 			n.Running = append(n.Running, r)
-		case late && r.Status == arc.Blocked:
-			n.Failed = append(n.Failed, r)
-		case late && r.Status == arc.Delivered:
+		case late && cmp.Or(r.Verdict, learn.Verdict(r.Status)) == learn.Delivered:
 			n.Lately = append(n.Lately, r)
+		case late && r.Status != arc.Canceled: // blocked, or judged wrong
+			n.Failed = append(n.Failed, r)
 		}
 	}
 	slices.Reverse(n.Asks) // who waits longest comes first
-	if err == nil {
-		n.Below, err = keep(d, rq, "below", func(ctx context.Context) (all []act.Approval, err error) {
-			for p, err := range rq.Approvals(ctx) {
-				if err != nil {
-					return nil, err
-				}
-				if p.Scope != own {
-					all = append(all, p)
-				}
+	var none error
+	n.Below, none = keep(d, rq, "below", func(ctx context.Context) (below []*arc.Report, err error) {
+		for r, e := range rq.Open(ctx) {
+			if err = e; e == nil && waits(r) && (len(all) == 0 || r.Scope != all[0].Scope) { // else it is in all
+				below = append(below, r)
 			}
-			return all, nil
-		})
-	}
-	return &n, err
+		}
+		return below, err
+	})
+	return &n, cmp.Or(err, none)
 }
 
 // runList is the page of all runs.
@@ -121,9 +114,10 @@ type runList struct {
 
 func (d *dash) list(rq *request) (any, error) {
 	all, err := d.reports(rq)
-	kinds := []string{"running", "waiting", "asking", "delivered", "blocked", "canceled"}
+	kinds := []string{"running", "waiting", "asking", "delivered", "blocked", "canceled", "judged wrong"}
 	l, runs := find(rq, all, kinds, func(r **arc.Report) (kinds, texts []string) {
-		return []string{string((*r).Status)}, []string{(*r).ID, (*r).Objective, (*r).Text}
+		wrong := map[learn.Verdict]string{learn.Failed: "judged wrong"}[(*r).Verdict]
+		return []string{cmp.Or(wrong, string((*r).Status))}, []string{(*r).ID, (*r).Objective, (*r).Text}
 	})
 	return &runList{listing: l, Runs: runs}, err
 }
@@ -176,6 +170,17 @@ func (d *dash) actRun(rq *request) (string, error) {
 	if store.CheckID(id) != nil {
 		return "", store.ErrNotFound
 	}
+	if scope := memory.Scope(rq.Form.Get("scope")); scope != "" { // of a run that is open, here or below
+		none := arc.ErrState
+		for r, err := range rq.Open(ctx) {
+			if none = cmp.Or(err, none); err == nil && r.ID == id && r.Scope == scope {
+				rq.View, none = d.agent.In(scope), nil
+			}
+		}
+		if none != nil {
+			return "", none
+		}
+	}
 	switch do := rq.Form.Get("do"); do {
 	case "answer":
 		if text == "" {
@@ -196,11 +201,6 @@ func (d *dash) actRun(rq *request) (string, error) {
 		case ruling.Allow && made != "": // who says what it returned does not want it made again
 			if ruling.Result = json.RawMessage(made); made == "null" || !json.Valid(ruling.Result) {
 				ruling.Result, _ = json.Marshal(made)
-			}
-		}
-		for p, err := range rq.Approvals(ctx) {
-			if err == nil && p.ID == ruling.Approval { // it may be of a scope below
-				rq.View = d.agent.In(cmp.Or(p.Scope, "_"))
 			}
 		}
 		if err := rq.Decide(ctx, ruling); err != nil {

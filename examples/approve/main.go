@@ -52,11 +52,12 @@ func main() {
 	agent = open(ctx, dir)
 	defer agent.Close()
 	view := agent.In("") // of the scope in Options, which is none here
-	for a, err := range view.Approvals(ctx) {
+	for r, err := range view.Open(ctx) {
 		check(err)
+		a := r.Approvals[0]
 		fmt.Printf("  %s %s? (%s)\n", a.Name, a.Inputs, a.Why[0])
 		check(view.Decide(ctx, act.Ruling{Approval: a.ID, Allow: true, By: "Cy"}))
-		r, err := view.Wait(ctx, a.Run)
+		r, err = view.Wait(ctx, r.ID)
 		check(err)
 		fmt.Printf("  %s: %s\n", r.Status, r.Text)
 		// A second answer is an error: the transfer was made, and is not made again.

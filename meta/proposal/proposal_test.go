@@ -296,9 +296,9 @@ func TestEscalations(t *testing.T) {
 	ask("2")
 	got, _ := w.news()
 	require.Empty(t, got)
-	for a, err := range w.view.Approvals(t.Context()) {
+	for r, err := range w.view.Open(t.Context()) {
 		require.NoError(t, err)
-		require.NoError(t, w.view.Decide(t.Context(), act.Ruling{Approval: a.ID, By: "anna", Allow: true}))
+		require.NoError(t, w.view.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
 	}
 	for _, id := range []string{"1", "2"} {
 		_, err := w.view.Wait(t.Context(), id)

@@ -252,9 +252,9 @@ func TestPerson(t *testing.T) {
 		gated.Mode = act.Gated
 		b := open(t, store.NewMem(), ci, nil, gated)
 		asked := func() string {
-			for a, err := range b.view.Approvals(t.Context()) {
+			for r, err := range b.view.Open(t.Context()) {
 				require.NoError(t, err)
-				return a.ID
+				return r.Approvals[0].ID
 			}
 			return ""
 		}
