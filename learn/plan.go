@@ -124,7 +124,7 @@ func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 			d.readCalls(d.words)
 		}
 		return p.Edit != nil || len(p.Deliveries) == 0
-	}), &shape{in: in}
+	}), &shape{in: in, key: s.key}
 }
 
 func inOrder(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) }

@@ -140,6 +140,7 @@ func TestTexts(t *testing.T) {
 		for _, row := range k.next {
 			a, got := b.before(learn.Case{Text: row[0]}), ""
 			if a.Fires != nil {
+				require.Regexp(t, `^\w{24}/\w{24}$`, a.Fires.ID)
 				got = string(a.Fires.Calls[0].Inputs)
 			} else {
 				traps++

@@ -535,7 +535,7 @@ type none struct{}
 
 type healthOut struct {
 	State       string              `json:"state" jsonschema:"no_data, healthy, struggling or failing"`
-	Text        string              `json:"text" jsonschema:"what there is to say, a line a finding"`
+	Text        string              `json:"text" jsonschema:"how many runs were delivered, of the scope and those below"`
 	Memories    map[memory.Kind]int `json:"memories" jsonschema:"how many of each kind"`
 	Quarantined int                 `json:"quarantined" jsonschema:"memories that nobody vouches for"`
 }
@@ -660,8 +660,9 @@ func (s *server) runs(ctx context.Context, c caller, in runsIn) (out runsOut, er
 
 func (s *server) health(ctx context.Context, c caller, m memory.Space, _ none) (healthOut, error) {
 	h, err := c.view.Health(ctx)
-	kinds, quarantined, _, _ := m.Health(ctx) // an error is the embedder's, which tries again; the counts hold
-	return healthOut{h.State, h.Text(), kinds, quarantined}, err
+	kinds, quarantined, _, _ := m.Health(ctx)   // an error is the embedder's, which tries again; the counts hold
+	counts, _, _ := strings.Cut(h.Text(), "\n") // further lines have words of scopes below, for people alone
+	return healthOut{h.State, counts, kinds, quarantined}, err
 }
 
 func (s *server) tasksAdd(ctx context.Context, c caller, in tasksAddIn) (out tasksAddOut, err error) {

@@ -223,6 +223,7 @@ func TestDo(t *testing.T) {
 	require.Equal(t, "g", out["runs"].([]any)[0].(m)["id"])
 	out, _ = p.call("health", nil)
 	require.NotEqual(t, "no_data", out["state"])
+	require.NotContains(t, out["text"], "\n", "no words of scopes below")
 	out, _ = p.call("think", m{"objective": "work"})
 	require.Len(t, out["tasks"], 1)
 }
