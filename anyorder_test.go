@@ -816,7 +816,7 @@ func (w *world) judge(t *rapid.T) {
 func (w *world) decide(t *rapid.T) {
 	scope := rapid.SampledFrom(worldScopes).Draw(t, "scope")
 	fails := w.begin(t)
-	for r, err := range w.agent.In(scope).Open(context.Background()) {
+	for r, err := range w.agent.In(scope).Unfinished(context.Background()) {
 		require.NoError(t, err)
 		if len(r.Approvals) == 0 {
 			continue

@@ -23,7 +23,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		return err
 	}
 	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
-	for run, err := range v.Open(ctx) {
+	for run, err := range v.Unfinished(ctx) {
 		if err != nil {
 			return err
 		}

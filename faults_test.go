@@ -145,7 +145,7 @@ func TestWatchThroughAnApproval(t *testing.T) {
 	for e, err := range v.Watch(t.Context(), "7") {
 		require.NoError(t, err)
 		if all = append(all, e.Kind); e.Kind == "waiting" {
-			for r, err := range v.Open(t.Context()) {
+			for r, err := range v.Unfinished(t.Context()) {
 				require.NoError(t, err)
 				for _, p := range r.Approvals {
 					go func() { _ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) }()

@@ -508,7 +508,7 @@ func TestAsksTooMuch(t *testing.T) {
 	require.NoError(t, err)
 	for _, err := range v.Watch(t.Context(), "7") {
 		require.NoError(t, err)
-		for r, err := range v.Open(t.Context()) {
+		for r, err := range v.Unfinished(t.Context()) {
 			require.NoError(t, err)
 			for _, p := range r.Approvals {
 				_ = v.Decide(t.Context(), act.Ruling{Approval: p.ID, By: "anna", Allow: true}) // it may go on already
@@ -745,7 +745,7 @@ func TestOpenBelow(t *testing.T) {
 		"acme": "acme acme/a acme/an acme/b acme/b/c", "acme/a": "acme/a", "": "acme/b acme/b/c", "_": "_ _/x", "other": "",
 	} {
 		var got []string
-		for r, err := range a.In(top).Open(t.Context()) {
+		for r, err := range a.In(top).Unfinished(t.Context()) {
 			require.NoError(t, err)
 			require.Equal(t, []any{"open", arc.Asking, "Which total?"}, []any{r.ID, r.Status, r.Text})
 			got = append(got, string(r.Scope))
@@ -753,7 +753,7 @@ func TestOpenBelow(t *testing.T) {
 		slices.Sort(got)
 		require.Equal(t, want, strings.Join(got, " "))
 	}
-	for r, err := range a.In("_").Open(t.Context()) {
+	for r, err := range a.In("_").Unfinished(t.Context()) {
 		require.NoError(t, err)
 		r, err = a.In(r.Scope).Answer(t.Context(), r.ID, r.Question, "12")
 		require.NoError(t, err)
@@ -775,7 +775,7 @@ func TestApprovalIsOfOneRun(t *testing.T) {
 	}
 	ruled := map[string]bool{}
 	for range status {
-		for r, err := range a.In("fin").Open(t.Context()) {
+		for r, err := range a.In("fin").Unfinished(t.Context()) {
 			require.NoError(t, err)
 			p := r.Approvals[0]
 			require.False(t, ruled[p.ID])
@@ -1515,7 +1515,7 @@ func TestOpen(t *testing.T) {
 	a, err = arc.Open(t.Context(), dir, h, nil)
 	require.NoError(t, err)
 	v := a.In("acme/anna")
-	for r, err := range v.Open(t.Context()) {
+	for r, err := range v.Unfinished(t.Context()) {
 		require.NoError(t, err)
 		p := r.Approvals[0]
 		require.NoError(t, a.Shutdown(t.Context())) // as if the process ended right after the ruling

@@ -158,19 +158,19 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 // the order of their times. One that is deleted meanwhile may be left out.
 func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, false) }
 
-// Open yields the runs of the scope, and of those below it, that have not ended, by their scopes and IDs: what
-// waits for a person has Approvals, or a Question.
-func (v View) Open(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, true) }
+// Unfinished yields the runs of the scope, and of those below it, that have not ended, by their scopes and IDs:
+// what waits for a person has Approvals, or a Question.
+func (v View) Unfinished(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, true) }
 
-func (v View) reports(ctx context.Context, open bool) iter.Seq2[*Report, error] {
+func (v View) reports(ctx context.Context, unfinished bool) iter.Seq2[*Report, error] {
 	return func(yield func(*Report, error) bool) {
 		t, err := v.agent.tenant(ctx, v.scope)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for r, err := range t.records(ctx, v.scope, open) {
-			if err == nil && open && r.Status.ended() {
+		for r, err := range t.records(ctx, v.scope, unfinished) {
+			if err == nil && unfinished && r.Status.ended() {
 				continue
 			}
 			var report *Report

@@ -119,8 +119,7 @@ const (
 	maxLike        = 12  // keys that a case is compared with beside its own
 	maxRead        = 256 // records that are kept as they were read
 
-	// The kinds of keys of this package.
-	planKind   = "lp" // by key of a shape: record of its plans
+	planKind   = "lp" // these are kinds of keys: by key of a shape, record of its plans
 	warnKind   = "lw" // by situation: record of what was refused
 	givenKind  = "lg" // by ID of the Advice: given
 	upliftKind = "lu"
@@ -280,7 +279,8 @@ func (v *look) advisePlans(ctx context.Context, a *Advice) {
 func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 	calls, why := p.fire(now, a.Scope, all, ruleDigests(a.Memories))
 	if a.Why = cmp.Or(a.Why, why); why == "" { // else it is of the best plan
-		a.Fires, a.Suggestions, a.Why = &reason.Plan{ID: now.key + "/" + p.ID, Calls: calls}, nil, "a plan fires: "+summary(calls)
+		a.Fires, a.Suggestions = &reason.Plan{ID: now.key + "/" + p.ID, Calls: calls}, nil
+		a.Why = "a plan fires: " + summary(calls)
 	}
 	return why
 }

@@ -73,7 +73,7 @@ func again(ctx context.Context, jobs *queue.Queue) error {
 func waits(ctx context.Context, agent *arc.Agent, jobs *queue.Queue, tell func(map[string]time.Duration)) error {
 	oldest := map[string]time.Duration{}
 	since := func(what string, at time.Time) { oldest[what] = max(oldest[what], time.Since(at)) }
-	for r, err := range agent.In("acme").Open(ctx) {
+	for r, err := range agent.In("acme").Unfinished(ctx) {
 		if err != nil {
 			return err
 		}
@@ -237,7 +237,7 @@ func TestStopWhileTheStoreIsAway(t *testing.T) {
 		defer agent.Close()
 		time.Sleep(time.Minute)
 		asked := 0
-		for r, err := range agent.In("acme").Open(t.Context()) {
+		for r, err := range agent.In("acme").Unfinished(t.Context()) {
 			require.NoError(t, err)
 			for _, a := range r.Approvals {
 				require.Contains(t, strings.Join(a.Why, " "), "may have made this call already")

@@ -96,7 +96,7 @@ func (d *dash) now(rq *request) (any, error) {
 	slices.Reverse(n.Asks) // who waits longest comes first
 	var none error
 	n.Below, none = keep(d, rq, "below", func(ctx context.Context) (below []*arc.Report, err error) {
-		for r, e := range rq.Open(ctx) {
+		for r, e := range rq.Unfinished(ctx) {
 			if err = e; e == nil && waits(r) && (len(all) == 0 || r.Scope != all[0].Scope) { // else it is in all
 				below = append(below, r)
 			}
@@ -172,7 +172,7 @@ func (d *dash) actRun(rq *request) (string, error) {
 	}
 	if scope := memory.Scope(rq.Form.Get("scope")); scope != "" { // of a run that is open, here or below
 		none := arc.ErrState
-		for r, err := range rq.Open(ctx) {
+		for r, err := range rq.Unfinished(ctx) {
 			if none = cmp.Or(err, none); err == nil && r.ID == id && r.Scope == scope {
 				rq.View, none = d.agent.In(scope), nil
 			}

@@ -18,8 +18,7 @@
 //	---
 //
 // plan and wrote tell which plan it is, and whether a person has changed the calls. Once a person has, the file
-// is what holds, also where it is put back as it was, or where View.Edit has changed or retired the plan since:
-// edit such plans in their files alone. One directory is for one scope.
+// holds, also as it was before, or where View.Edit has changed the plan since. One directory is for one scope.
 package skills
 
 import (

@@ -52,7 +52,7 @@ func main() {
 	agent = open(ctx, dir)
 	defer agent.Close()
 	view := agent.In("") // of the scope in Options, which is none here
-	for r, err := range view.Open(ctx) {
+	for r, err := range view.Unfinished(ctx) {
 		check(err)
 		a := r.Approvals[0]
 		fmt.Printf("  %s %s? (%s)\n", a.Name, a.Inputs, a.Why[0])

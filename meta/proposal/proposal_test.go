@@ -296,7 +296,7 @@ func TestEscalations(t *testing.T) {
 	ask("2")
 	got, _ := w.news()
 	require.Empty(t, got)
-	for r, err := range w.view.Open(t.Context()) {
+	for r, err := range w.view.Unfinished(t.Context()) {
 		require.NoError(t, err)
 		require.NoError(t, w.view.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
 	}

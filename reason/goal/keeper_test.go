@@ -252,7 +252,7 @@ func TestPerson(t *testing.T) {
 		gated.Mode = act.Gated
 		b := open(t, store.NewMem(), ci, nil, gated)
 		asked := func() string {
-			for r, err := range b.view.Open(t.Context()) {
+			for r, err := range b.view.Unfinished(t.Context()) {
 				require.NoError(t, err)
 				return r.Approvals[0].ID
 			}
