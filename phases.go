@@ -570,7 +570,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		if made.Gate != "" && t.Wait.For > 0 {
 			t.Wait.Tries = 0 // it knows when to look again, each time
 		}
-		if made.Begun { // a person is asked, however long was waited before
+		if errors.Is(made.Err, act.ErrUnknownEnd) { // a person is asked, however long was waited before
 			t.Wait.Since = t.now()
 		}
 		return waitPhase, nil

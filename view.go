@@ -38,15 +38,15 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
 }
 
-// Retry tries a blocked run again: one that an outage has blocked from where it waited, as if that had passed
-// in time, any other from the last task that was delivered on, with what is known now. note, if there is one,
-// is told to the reasoner and to workers. It is never refused.
+// Retry tries a blocked run again: an attempt that an outage has blocked goes on where it waited, as if that had
+// passed in time, any other run from the last task that was delivered on, with what is known now. note, if there
+// is one, is told to the reasoner and to workers. It is never refused.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Blocked {
 			return t.wrong("is not blocked")
 		}
-		if a := t.aim(); t.Cause != Outage || t.Phase == endPhase {
+		if a := t.aim(); t.Cause != Outage || t.Phase != actPhase {
 			a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
 			if a.Next == 0 && !a.Given {
 				a.begin(nil, "")

@@ -53,8 +53,9 @@ func Sanitized() StepOption { return func(a *action) { a.sanitised = true } }
 // ErrChanged is the error of a Step that was made in this attempt with another input.
 var ErrChanged = errors.New("act: step was made with another input")
 
-// errOpen is the error of an irreversible tool of unknown end.
-var errOpen = errors.New("its end is not known")
+// ErrUnknownEnd is in the error of an attempt that made an irreversible call of a tool of which nobody knows how
+// it ended: when the attempt goes on a person is asked.
+var ErrUnknownEnd = errors.New("its end is not known")
 
 // ErrNoValue is the error of a step that is done and whose result was too large to keep.
 var ErrNoValue = errors.New("act: step is done, and its result was too large to keep")
@@ -291,7 +292,7 @@ func (a *action) end(ctx context.Context, value json.RawMessage, err error) erro
 		}
 	case a.Irreversible && unclear(err) && a.kind == "tool": // its caller must not go on as after a failure
 		open := *cmp.Or(reason.Classify(err), &reason.Error{})
-		open.Class, open.Err = reason.Unavailable, fmt.Errorf("%w: %v", errOpen, err)
+		open.Class, open.Err = reason.Unavailable, fmt.Errorf("%w: %v", ErrUnknownEnd, err)
 		return &open
 	case a.open || unclear(err):
 		return err // it stays begun

@@ -111,8 +111,7 @@ type Attempt struct {
 	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
 	// Err is of the executor, a gate or an Around, or why none was called; without Outcome, a *[PendingError].
 	// Where the Outcome is Unknown and it is of class Permanent or Permission, the run is blocked.
-	Err   *reason.Error
-	Begun bool // it has made an irreversible call of unknown end: a person is asked when it goes on
+	Err *reason.Error
 }
 
 // Run makes an attempt of c.Worker, which is one of the Runner's, at c.Task, and says what came of it.
@@ -263,7 +262,7 @@ var errInputs error = &reason.Error{Class: reason.Invalid, Err: errors.New("the 
 func (s *scene) failed(ctx context.Context, err error) Attempt {
 	text := s.clean.Prose(err.Error())
 	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
-	a.Complaint, a.Begun = fence.Clip(text, maxComplaint), errors.Is(err, errOpen)
+	a.Complaint = fence.Clip(text, maxComplaint)
 	switch class := cmp.Or(reason.Classify(err), &reason.Error{}); {
 	case waits(err):
 		a.Outcome, a.Complaint = "", ""
