@@ -564,8 +564,8 @@ func (s *server) runTools() {
 		"once that person has ruled: call do with the id then. Choose an id yourself where the call may be "+
 		"repeated. Of a run that is under way, runs says where it is.", s.do)
 	add(s, reads, "runs", "Says where the agent's runs are.", s.runs)
-	add(s, reads, "health", "Says how the agent's runs have gone lately and why some failed, what waits, and "+
-		"what memory holds.", on(arc.View.Memory, s.health))
+	add(s, reads, "health", "Says how many of the agent's runs were delivered lately, here and in the scopes "+
+		"below, and what memory holds.", on(arc.View.Memory, s.health))
 	if s.Queue != nil {
 		add(s, 0, "tasks_add", "Adds a task to the queue of the agent, which works on it later.", s.tasksAdd)
 	}

@@ -252,14 +252,16 @@ func (x *Identity) List(ctx context.Context) ([]Fact, error) {
 	return out, err
 }
 
-// Update gives the fact with the ID of d what else d states as of now: a Content, Category or SourceRef.
+// Update gives the fact of d's ID its Content, Category or SourceRef, as stated now; a Candidate fades on.
 func (x *Identity) Update(ctx context.Context, d Fact) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
 	now := x.clock()
 	return x.change(ctx, d.ID, func(f *fact) (bool, error) {
 		f.Content, f.Category = cmp.Or(d.Content, f.Content), cmp.Or(d.Category, f.Category)
-		f.SourceRef, f.UpdatedAt, f.LastValidated = cmp.Or(d.SourceRef, f.SourceRef), now, now
-		f.ArchivedAt = time.Time{}
+		f.SourceRef, f.UpdatedAt = cmp.Or(d.SourceRef, f.SourceRef), now
+		if f.Maturity != Candidate {
+			f.LastValidated, f.ArchivedAt = now, time.Time{}
+		}
 		return true, f.check()
 	})
 }

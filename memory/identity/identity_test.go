@@ -85,6 +85,15 @@ func TestLifeOfAFact(t *testing.T) {
 	told, _, err = x.Project(t.Context(), "write it in Rust", 0, 0)
 	require.NoError(t, err)
 	require.Len(t, told, 1)
+
+	guess, err := x.Add(t.Context(), identity.Fact{Content: "likes tea", Source: identity.Inferred})
+	require.NoError(t, err)
+	now.at = now.at.Add(105 * day)
+	for _, as := range []string{"likes green tea", "likes tea"} { // a model's guess is not kept alive by changes
+		guess, err = x.Update(t.Context(), identity.Fact{ID: guess.ID, Content: as})
+		require.NoError(t, err)
+		require.Less(t, guess.Confidence, .2)
+	}
 }
 
 func TestAdd(t *testing.T) {
