@@ -128,7 +128,7 @@ func TestDamagedRecord(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrDamaged)
 	value[0]++
 	_, err = decode(value)
-	require.ErrorIs(t, err, store.ErrNewer)
+	require.ErrorIs(t, err, store.ErrVersion)
 }
 
 // FuzzRecord: what decode takes can be used and written, and is read again as it was; all else is an error.

@@ -110,7 +110,7 @@ var (
 	ErrLocked   = errors.New("store: in use, by another process or this one")
 	ErrDamaged  = errors.New("store: damaged")
 	ErrForeign  = errors.New("store: holds something else than a store of arc")
-	ErrNewer    = errors.New("store: written by another version of arc")
+	ErrVersion  = errors.New("store: written by another version of arc")
 )
 
 // ConflictError is an ErrConflict that names the first key whose condition does not hold.

@@ -79,7 +79,7 @@ func (s *Store) typed(err error, sent bool) error {
 	case "XX001", "XX002":
 		return fmt.Errorf("%w: %w", store.ErrDamaged, pg)
 	case "42883", "42P01": // the function or the table is gone
-		return fmt.Errorf("%w: %w", store.ErrNewer, pg)
+		return fmt.Errorf("%w: %w", store.ErrVersion, pg)
 	}
 	return pg
 }

@@ -84,7 +84,7 @@ var _, _ = store.Changer((*Store)(nil)), store.Compacter((*Store)(nil))
 // several servers, and makes the schema or brings it to the newest version. The size of the pool is
 // pool_max_conns of the string; each scan over more than a page has one more connection.
 //
-// Its errors are [store.ErrForeign] where the schema is another's, [store.ErrNewer], and PostgreSQL's.
+// Its errors are [store.ErrForeign] where the schema is another's, [store.ErrVersion], and PostgreSQL's.
 func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 	s := &Store{opts: *cmp.Or(o, new(Options)), lead: make(chan struct{}, 1), closing: make(chan struct{})}
 	s.opts.Schema = cmp.Or(s.opts.Schema, "arc")
@@ -120,7 +120,7 @@ func Open(ctx context.Context, conninfo string, o *Options) (*Store, error) {
 var version1 string
 
 // migrations bring the schema from one version to the next. One that older processes must not write beside
-// gives arc_commit another name: they then get ErrNewer.
+// gives arc_commit another name: they then get ErrVersion.
 var migrations = []string{version1}
 
 // schemaName is what a schema may be called, so that it stands in SQL as it is.
@@ -181,7 +181,7 @@ func (s *Store) version(ctx context.Context, in Tx) (version int, err error) {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "42703" { // it has no such column
 		return 0, fmt.Errorf("%w: schema %s: %v", store.ErrForeign, s.opts.Schema, pg)
 	} else if version > len(migrations) {
-		return 0, fmt.Errorf("%w: schema %s has version %d", store.ErrNewer, s.opts.Schema, version)
+		return 0, fmt.Errorf("%w: schema %s has version %d", store.ErrVersion, s.opts.Schema, version)
 	}
 	return version, s.typed(err, false)
 }

@@ -64,13 +64,13 @@ func Marshal(v any) ([]byte, error) {
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The
-// error wraps [store.ErrNewer] for a version to come, [store.ErrDamaged] for what Marshal did not write.
+// error wraps [store.ErrVersion] for a version to come, [store.ErrDamaged] for what Marshal did not write.
 func Unmarshal(value []byte, v any) error {
 	switch {
 	case len(value) == 0 || value[0] == 0 || value[0] > maxVersion:
 		return fmt.Errorf("%w: not a record", store.ErrDamaged)
 	case value[0] > version:
-		return fmt.Errorf("%w: a record of format %d", store.ErrNewer, value[0])
+		return fmt.Errorf("%w: a record of format %d", store.ErrVersion, value[0])
 	}
 	if err := decoding.Unmarshal(value[1:], v); err != nil {
 		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)

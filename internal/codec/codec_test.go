@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 	} {
 		require.ErrorIs(t, codec.Unmarshal([]byte(value), new(record)), store.ErrDamaged, name)
 	}
-	require.ErrorIs(t, codec.Unmarshal([]byte("\x02"+string(good[1:])), new(record)), store.ErrNewer)
+	require.ErrorIs(t, codec.Unmarshal([]byte("\x02"+string(good[1:])), new(record)), store.ErrVersion)
 
 	_, err = codec.Marshal(record{Text: strings.Repeat("x", codec.MaxRecord)})
 	var limit *store.LimitError

@@ -66,7 +66,7 @@ type disk struct {
 }
 
 // Open opens the store in dir, and makes one if dir is missing or empty. It reads all of the store's files
-// once. Its errors are [store.ErrForeign] for a directory of something else, [store.ErrNewer],
+// once. Its errors are [store.ErrForeign] for a directory of something else, [store.ErrVersion],
 // [store.ErrLocked], [store.ErrDamaged], [store.ErrFull], and those of the operating system.
 func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) {
 	s := &disk{opts: *cmp.Or(o, new(Options))}

@@ -89,7 +89,7 @@ func TestRefused(t *testing.T) {
 		"other":            {map[string]string{"notes.txt": "x"}, store.ErrForeign, "notes.txt"},
 		"an earlier state": {map[string]string{"arc.mark": "x", "CURRENT": "x"}, store.ErrForeign, "before v0.1.0"},
 		"badger":           {map[string]string{"MANIFEST": "x"}, store.ErrForeign, "MANIFEST"},
-		"newer":            {map[string]string{"arc.store": "arc store 4\n"}, store.ErrNewer, "arc store 4"},
+		"newer":            {map[string]string{"arc.store": "arc store 4\n"}, store.ErrVersion, "arc store 4"},
 		"header":           {map[string]string{"arc.store": "arx store 1\n"}, store.ErrDamaged, "arc.store"},
 		"no header":        {map[string]string{"g000003/MANIFEST": "x"}, store.ErrDamaged, "missing"},
 		"manifest":         {map[string]string{"arc.store": "", "g000001/000001.sst": "x"}, store.ErrDamaged, "MANIFEST"},

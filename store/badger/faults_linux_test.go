@@ -72,7 +72,7 @@ func say(format string, args ...any) {
 
 // complain says an error, and whether the caller can tell what it is.
 func complain(what string, err error) {
-	for _, is := range []error{store.ErrFull, store.ErrDamaged, store.ErrForeign, store.ErrNewer, store.ErrLocked, store.ErrClosed} {
+	for _, is := range []error{store.ErrFull, store.ErrDamaged, store.ErrForeign, store.ErrVersion, store.ErrLocked, store.ErrClosed} {
 		if errors.Is(err, is) {
 			say("%s typed %v", what, err)
 			return

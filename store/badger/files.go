@@ -71,7 +71,7 @@ func openHeader(dir string) (h header, err error) {
 		_, err = h.WriteAt([]byte(format), 0)
 		return h, errors.Join(err, h.Sync(), syncDir(dir), syncDir(filepath.Dir(dir)))
 	case said != format && strings.HasPrefix(said, "arc store "):
-		return h, fmt.Errorf("%w: its format is %q, and %q is known", store.ErrNewer, said, format)
+		return h, fmt.Errorf("%w: its format is %q, and %q is known", store.ErrVersion, said, format)
 	case said != format:
 		return h, fmt.Errorf("%w: %s", store.ErrDamaged, headerName)
 	case crc32.Checksum(mark[:8], castagnoli) == binary.BigEndian.Uint32(mark[8:]):
