@@ -217,7 +217,7 @@ func (o *Options) check() error {
 	err = cmp.Or(o.Scope.Check(), o.Daily.check(), err)
 	flaw := func(is bool, name string, value any) {
 		if is && err == nil {
-			err = fmt.Errorf("Options.%s is %v", name, value)
+			err = fmt.Errorf("%s is %v", "Options."+name, value)
 		}
 	}
 	flaw(!(o.Worth >= 0 && o.Worth <= math.MaxFloat64), "Worth", o.Worth)

@@ -74,7 +74,6 @@ type shop struct {
 	mu    sync.Mutex
 	log   []string
 	state string // what lookup answers
-	fails error  // of refund
 }
 
 func (s *shop) did(format string, args ...any) {
