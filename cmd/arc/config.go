@@ -181,7 +181,7 @@ func loadConfig(dir string) (*config, error) {
 	return c, nil
 }
 
-var golike = regexp.MustCompile("^yaml: |cannot unmarshal !!\\w+ |( into| in type) \\S+") // of an error
+var golike = regexp.MustCompile(`^yaml: |cannot unmarshal !!\w+ |( into| in type) \S+`) // of an error
 var priorities = regexp.MustCompile(`^(\d+)(?:-(\d+))?$`)
 
 // check returns all that is wrong, a line each.
