@@ -571,7 +571,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 			t.Wait.Tries = 0 // it knows when to look again, each time
 		}
 		if errors.Is(made.Err, act.ErrUnknownEnd) { // a person is asked, however long was waited before
-			t.Wait.Since = t.now()
+			t.Wait = waiting{Why: made.Complaint, Since: t.now()}
 		}
 		return waitPhase, nil
 	}
@@ -858,7 +858,7 @@ func (t *turn) wait(context.Context) (phase, error) {
 	}
 	last := w.Since.Add(t.agent.opts.Patience)
 	if !now.Before(last) || now.Add(w.For).After(last) {
-		t.block(Outage, w.Why) // and stays where it is: Retry goes on from there
+		t.block(Outage, w.Why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
 		t.Status, t.Ended, t.Wait = Blocked, now, waiting{Tries: 1}
 		t.event(string(Blocked), string(Outage), t.Reason)
 		return t.Back, nil

@@ -294,7 +294,7 @@ func (v View) Edit(ctx context.Context, s reason.Suggestion) (changed bool, err 
 
 // Why says in a sentence why no plan fires for an objective of the scope, or which one does.
 func (v View) Why(ctx context.Context, o Objective) (string, error) {
-	o.Scope = v.scope
+	o.Scope, o.Fresh = v.scope, false
 	o, _, err := v.agent.door(ctx, o)
 	if err != nil {
 		return "", err
@@ -307,8 +307,8 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 		return "", err
 	}
 	c := o.asks()
-	c.Fresh = false
-	for c.ID = "why"; t.layer.HeldOut(&c); c.ID += "?" { // as if it were a case that gets its memory
+	for n := 0; n == 0 || t.layer.HeldOut(&c); n++ { // as if it were a case that gets its memory
+		c.ID = fmt.Sprint("why", n)
 	}
 	a, err := t.layer.Before(ctx, c)
 	return a.Why, err

@@ -6,7 +6,7 @@
 // cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
 // it, and not the same, is shown, with what differs.
 //
-// docs/start.md says what to put into a Case. A Layer is safe for concurrent use.
+// layer.go has Before, outcome.go After, plan.go what fires. See docs/start.md. Safe for concurrent use.
 package learn
 
 import (
@@ -119,7 +119,7 @@ const (
 	maxLike        = 12  // keys that a case is compared with beside its own
 	maxRead        = 256 // records that are kept as they were read
 
-	planKind   = "lp" // these are kinds of keys: by key of a shape, record of its plans
+	planKind   = "lp" // kinds of keys; this by key of a shape: record of its plans
 	warnKind   = "lw" // by situation: record of what was refused
 	givenKind  = "lg" // by ID of the Advice: given
 	upliftKind = "lu"
@@ -413,8 +413,8 @@ func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 		for i, h := range hits { // best first
 			r, refused := &h.Record, h.Record.Source.Ref == refusedRef
 			is := func(o memory.Hit) bool { return o.Record.ID == r.ID }
-			said := r.Kind == memory.Episode && !r.Trusted && len(a.Background) >= maxMemories/2 // facts come first
-			if said || slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
+			full := r.Kind == memory.Episode && !r.Trusted && len(a.Background) >= maxMemories/2 // facts come first
+			if full || slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
 				refused && r.Trigger == triggerOf(c, v.s) || r.Kind == memory.Episode && strings.Contains(turns, r.Content) {
 				continue
 			}

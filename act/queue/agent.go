@@ -19,7 +19,7 @@ import (
 //
 //	delivered        Completed; Summary is the answer
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
-//	waiting, asking  Pending, and holds no worker: it waits for a person; an outage is waited for here
+//	waiting, asking  Pending: it waits for a person, and holds no worker. An outage is waited for in this call
 //	canceled         Failed
 //	under way        Pending for 30 s, and no attempt is spent: others have the run, or a has no Workers
 //

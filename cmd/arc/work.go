@@ -178,10 +178,10 @@ func (a *app) runs(ctx context.Context) ([]*arc.Report, error) {
 
 // run is the one that a person means. An empty ID, as of a variable that is not set, means none.
 func (a *app) run(ctx context.Context, id string) (*arc.Report, error) {
-	if id == "" {
-		return nil, usage("which run? arc runs lists them, arc says which wait")
-	}
 	all, err := a.runs(ctx)
+	if err == nil && id == "" {
+		err = usage("which run? arc runs lists them, arc says which wait")
+	}
 	if err != nil {
 		return nil, err
 	}
