@@ -894,7 +894,7 @@ func TestWaitsWithoutItsCaller(t *testing.T) {
 // An irreversible tool whose end is not known is asked of a person, also where Patience was over before, and no plan
 // without it is learned.
 func TestUnknownEndIsAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	ends := func(t *testing.T, how func() error) {
 		n := 0
 		pay := act.Worker{Name: "pay", Irreversible: true}
 		w := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
@@ -903,7 +903,7 @@ func TestUnknownEndIsAsked(t *testing.T) {
 					return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
 				}
 				_, err := act.Do(ctx, &pay, "pay", nil, func(context.Context, json.RawMessage) (json.RawMessage, error) {
-					panic("nobody knows")
+					return nil, how()
 				})
 				return &act.Result{}, err
 			})}
@@ -911,6 +911,12 @@ func TestUnknownEndIsAsked(t *testing.T) {
 		r := run(t, a, arc.Objective{Text: "pay"})
 		require.Len(t, r.Approvals, 1, r.Text)
 		require.True(t, r.Approvals[0].Begun)
+	}
+	synctest.Test(t, func(t *testing.T) { ends(t, func() error { panic("nobody knows") }) })
+	synctest.Test(t, func(t *testing.T) { // the bank is away for longer than anybody has patience
+		ends(t, func() error {
+			return &reason.Error{Class: reason.Unavailable, Wait: time.Hour, Err: errors.New("no answer")}
+		})
 	})
 }
 
