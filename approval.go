@@ -50,7 +50,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if !a.stopped && !a.idle() { // else it goes on in another process, or when the store is opened again
+		if a.stop.Err() == nil && !a.idle() { // else it goes on in another process, or when the store is opened again
 			a.runs.Go(func() {
 				_ = a.resume(due, entry)
 				a.wake() // what has failed, or was ruled meanwhile, the scheduler does

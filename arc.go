@@ -122,8 +122,9 @@ type Agent struct {
 
 	base   context.Context // of all runs: ends with Close, or when Shutdown has waited long enough
 	cancel context.CancelFunc
-	stop   chan struct{} // closed by Shutdown: runs stop at their next commit
-	kick   chan struct{} // the scheduler looks again
+	stop   context.Context    // ends with Shutdown: runs stop at their next commit
+	halt   context.CancelFunc // called under mu: no run begins afterwards
+	kick   chan struct{}      // the scheduler looks again
 	runs   sync.WaitGroup
 
 	process *process
@@ -137,7 +138,6 @@ type Agent struct {
 	changed chan struct{}        // closed when a run was committed; nil: nobody waits for that
 	recent  []string             // runKeys of the runs that were committed last, for View.Changed
 	former  uint64               // how many before
-	stopped bool
 
 	compacted time.Time // when the last compaction began
 }
@@ -172,7 +172,7 @@ func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error
 // followed from before that on, so that nothing is missed between.
 func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
 	a := &Agent{
-		store: st, close: closeStore, host: h, stop: make(chan struct{}), kick: make(chan struct{}, 1),
+		store: st, close: closeStore, host: h, kick: make(chan struct{}, 1),
 		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
 		opts:   *cmp.Or(o, &Options{}),
 		former: uint64(time.Now().UnixMicro()), // no mark is 0, or of a former process
@@ -193,6 +193,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		return nil, err
 	}
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	a.stop, a.halt = context.WithCancel(context.Background())
 	if changer := a.process.changer; changer != nil {
 		seen, err := mark(ctx, changer)
 		if err == nil {
@@ -278,9 +279,9 @@ func (a *Agent) idle() bool { return len(a.runner.Load().Workers()) == 0 }
 // the store is opened again. When ctx ends first it cancels them, and returns an error that names them.
 // Close the Agent afterwards.
 func (a *Agent) Shutdown(ctx context.Context) error {
-	a.halt()
 	for {
 		a.mu.Lock()
+		a.halt()
 		var one *live
 		for _, one = range a.live {
 			break
@@ -300,20 +301,12 @@ func (a *Agent) Shutdown(ctx context.Context) error {
 	}
 }
 
-// halt refuses further runs.
-func (a *Agent) halt() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.stopped {
-		a.stopped = true
-		close(a.stop)
-	}
-}
-
 // Close cancels what is under way, waits for it, and closes what Open has opened. Code of the host that
 // ignores its context holds Close.
 func (a *Agent) Close() error {
+	a.mu.Lock()
 	a.halt()
+	a.mu.Unlock()
 	a.cancel()
 	a.runs.Wait()
 	a.process.quits()

@@ -76,12 +76,8 @@ func (t *turn) drive(ctx context.Context) error {
 				return err
 			}
 		}
-		select {
-		case <-t.agent.stop:
-			if t.Status == Running {
-				return errLeft
-			}
-		default:
+		if t.Status == Running && t.agent.stop.Err() != nil {
+			return errLeft
 		}
 	}
 	return nil

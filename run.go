@@ -286,7 +286,7 @@ func (a *Agent) begin(
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case a.stopped:
+	case a.stop.Err() != nil:
 		return nil, nil, nil, ErrClosed
 	case a.live[key] != nil:
 		return nil, nil, nil, fmt.Errorf("%w: %s", ErrRunning, key)

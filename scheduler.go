@@ -34,7 +34,7 @@ func (a *Agent) schedule() {
 		select {
 		case <-time.After(wait):
 		case <-a.kick:
-		case <-a.stop:
+		case <-a.stop.Done():
 			return
 		}
 	}

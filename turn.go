@@ -207,7 +207,7 @@ func (t *turn) sleep(ctx context.Context) error {
 		case <-time.After(min(left, time.Minute)): // Options.Now may be set, and go faster than this clock
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-t.agent.stop:
+		case <-t.agent.stop.Done():
 			return errLeft
 		}
 	}
