@@ -129,12 +129,12 @@ type Agent struct {
 
 	process *process
 	tenants *tenants
+	awaited atomic.Int64 // calls that wait for a run
 
 	mu      sync.Mutex
 	live    map[string]*live     // by runKey
 	left    map[string]bool      // runs whose caller has left: they go on by Resume, or in the next process
 	failed  map[string]time.Time // when the scheduler could not go on with a run; it waits before it tries again
-	awaited int                  // calls that wait for a run
 	changed chan struct{}        // closed when a run was committed; nil: nobody waits for that
 	recent  []string             // runKeys of the runs that were committed last, for View.Changed
 	former  uint64               // how many before

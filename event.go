@@ -126,14 +126,8 @@ func (a *Agent) change() <-chan struct{} {
 
 // await waits until changed is closed, and has other processes followed closely meanwhile.
 func (a *Agent) await(ctx context.Context, changed <-chan struct{}) error {
-	a.mu.Lock()
-	a.awaited++
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		a.awaited--
-		a.mu.Unlock()
-	}()
+	a.awaited.Add(1)
+	defer a.awaited.Add(-1)
 	select {
 	case <-changed:
 		return nil

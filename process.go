@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -37,16 +38,16 @@ var errFenced = fmt.Errorf("%w: this process could not renew its record in time"
 
 // process is the Agent among those that share its store.
 type process struct {
-	name    string         // Options.Process and a nonce
-	changer store.Changer  // nil: nobody shares the store
-	rev     store.Revision // of its record; of the goroutine that renews it
-	quit    chan struct{}  // closed when nothing is under way any more
-	quits   func()
+	name    string                    // Options.Process and a nonce
+	changer store.Changer             // nil: nobody shares the store
+	rev     store.Revision            // of its record; of the goroutine that renews it
+	renewed atomic.Pointer[time.Time] // when its record last was
+	quit    context.Context           // ends when nothing is under way any more
+	quits   context.CancelFunc
 	done    chan struct{} // closed when its record is renewed no more
 
-	mu      sync.Mutex
-	renewed time.Time
-	seen    map[string]sighting // by name: the records of others
+	mu   sync.Mutex
+	seen map[string]sighting // by name: the records of others
 }
 
 type sighting struct {
@@ -57,8 +58,8 @@ type sighting struct {
 func newProcess(label string, st store.Store) (*process, error) {
 	p := &process{name: strings.TrimPrefix(label+"-"+rand.Text(), "-"), seen: map[string]sighting{}}
 	p.changer, _ = st.(store.Changer)
-	p.quit, p.done = make(chan struct{}), make(chan struct{})
-	p.quits = sync.OnceFunc(func() { close(p.quit) })
+	p.done = make(chan struct{})
+	p.quit, p.quits = context.WithCancel(context.Background())
 	if err := store.CheckID(p.name); err != nil || strings.Contains(p.name, "/") {
 		return nil, fmt.Errorf("arc: Options.Process %q is no label of a process", label)
 	}
@@ -72,21 +73,15 @@ func (p *process) key() string { return processPlace + p.name }
 func (p *process) write(ctx context.Context, st store.Store, c store.Condition) error {
 	now := time.Now()
 	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: []byte(p.name), If: c})
-	if err != nil {
-		return err
+	if err == nil {
+		p.rev = rev
+		p.renewed.Store(&now)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.rev, p.renewed = rev, now
-	return nil
+	return err
 }
 
 // late reports whether others may have given the process up.
-func (p *process) late() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changer != nil && time.Since(p.renewed) >= fenceAfter
-}
+func (p *process) late() bool { return p.changer != nil && time.Since(*p.renewed.Load()) >= fenceAfter }
 
 // renew renews the record. given says that others had given the process up.
 func (p *process) renew(st store.Store) (given bool, err error) {
@@ -158,7 +153,7 @@ func (a *Agent) beat() {
 	for wait, told := beatEvery, ""; ; {
 		select {
 		case <-time.After(wait):
-		case <-a.process.quit:
+		case <-a.process.quit.Done():
 			if err := a.process.leave(a.store); err != nil {
 				a.opts.Logger.Warn("arc: the record of this process", "process", a.process.name, "error", err)
 			}
@@ -205,7 +200,7 @@ func (a *Agent) follow(seen store.Revision) {
 			return
 		}
 		a.mu.Lock()
-		idle := len(a.live)+a.awaited == 0
+		idle := len(a.live) == 0 && a.awaited.Load() == 0
 		a.mu.Unlock()
 		if (idle || err != nil) && time.Since(polled) < beatEvery {
 			continue
