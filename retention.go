@@ -44,20 +44,16 @@ func (v View) Delete(ctx context.Context, id string) error {
 
 // deleteAll deletes what is below a prefix, in several commits: keys before a bound, or all where that is "".
 func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
-	for {
-		var keys []string
-		for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: prefix, Limit: 1000}) {
-			if err != nil {
-				return fmt.Errorf("arc: %w", err)
-			}
-			if before != "" && e.Key >= before {
-				break
-			}
-			keys = append(keys, e.Key)
+	var all []string
+	for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
+		if err != nil {
+			return fmt.Errorf("arc: %w", err)
 		}
-		if len(keys) == 0 {
-			return nil
+		if before == "" || e.Key < before {
+			all = append(all, e.Key)
 		}
+	}
+	for keys := range slices.Chunk(all, 1000) {
 		err := t.group.Update(ctx, func(b *store.Batch) (err error) {
 			for _, key := range keys {
 				err = cmp.Or(err, b.Delete(key, store.Any))
@@ -68,6 +64,7 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 			return fmt.Errorf("arc: %w", err)
 		}
 	}
+	return nil
 }
 
 // scopes yields the scopes of the tenant that have something, of one scope and those below it.
