@@ -63,34 +63,22 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 }
 
 // heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it
-// in one commit: so no ruling is lost, whichever process ends in between. Where the run is under way it may
-// have looked for rulings just before this one, and is waited for and looked at again.
+// in one commit: so no ruling is lost, whichever process ends in between. A run that is under way here may have
+// looked for rulings just before this one, and is waited for; of one in another process, which is an error, the
+// scheduler tries again.
 func (v View) heed(ctx context.Context, id, key string) error {
-	a := v.agent
 	for {
-		due, err := a.store.Get(ctx, key)
+		due, err := v.agent.store.Get(ctx, key)
+		if err == nil {
+			err = v.agent.untilFree(ctx, runKey(v.scope, id), nil)
+		}
 		if err != nil {
 			return err
 		}
-		changed := a.change()
-		_, err = v.with(ctx, id, goOnUnasked)
-		switch {
-		case errors.Is(err, ErrRunning): // it may be about to stop, and must not miss the news
-			if a.untilFree(ctx, runKey(v.scope, id), nil) == nil {
-				wait, cancel := context.WithTimeout(ctx, beatEvery)
-				_ = a.await(wait, changed)
-				cancel()
-			}
-			if ctx.Err() == nil {
-				continue
-			}
-		case errors.Is(err, store.ErrConflict):
-			continue
-		}
-		if err != nil && !missing(err) {
+		if _, err = v.with(ctx, id, goOnUnasked); err != nil && !missing(err) {
 			return err
 		}
-		_, err = a.store.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(due.Rev)})
+		_, err = v.agent.store.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(due.Rev)})
 		if !errors.Is(err, store.ErrConflict) { // else there is another ruling
 			return err
 		}
