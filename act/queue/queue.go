@@ -520,30 +520,27 @@ func (q *Queue) below(scope store.Scope) []store.Scope {
 // has ended 90 days ago.
 func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err error) {
 	var old []store.Entry
-	for _, scope := range q.below("") {
-		var job *record // whose steps come next
-		for _, prefix := range []string{scope.Prefix(cycleKind), scope.Prefix(jobKind)} {
-			for e, err := range q.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
-				is, id := false, strings.TrimPrefix(e.Key, prefix)
-				switch {
-				case err != nil:
-				case prefix == scope.Prefix(cycleKind):
-					is = id < stampOf(before)
-				case !isStep(id):
-					job, err = decode(e, nil)
-					if is = job.State.ended() && job.Ended.Before(before); is {
-						job = nil
-					}
-				default:
-					is = job == nil || !strings.HasPrefix(e.Key, job.steps())
-				}
-				if err != nil {
-					return 0, err
-				}
-				if e.Value = nil; is {
-					old = append(old, e)
-				}
+	var job *record // whose steps come next; nil: they go with it
+	for e, err := range codec.Scan(ctx, q.g.Store(), cycleKind, jobKind) {
+		_, kind, id, _ := store.ParseKey(e.Key)
+		is := false
+		switch {
+		case err != nil:
+		case kind == cycleKind:
+			is = id < stampOf(before)
+		case !isStep(id):
+			job, err = decode(e, nil)
+			if is = job.State.ended() && job.Ended.Before(before); is {
+				job = nil
 			}
+		default:
+			is = job == nil || !strings.HasPrefix(e.Key, job.steps())
+		}
+		if err != nil {
+			return 0, err
+		}
+		if e.Value = nil; is {
+			old = append(old, e)
 		}
 	}
 	for part := range slices.Chunk(old, 512) {
