@@ -129,7 +129,6 @@ func (t *turn) phase(ctx context.Context, p phase) (next phase, err error) {
 		}
 		end(err)
 	}()
-	err = errGone
 	return phases[p](t, ctx)
 }
 

@@ -22,9 +22,6 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// errGone is what a span is told that host code has ended, with its goroutine.
-var errGone = errors.New("arc: runtime.Goexit")
-
 // errLeft is the cause of a run that stops because the Agent does.
 var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
 
@@ -235,7 +232,6 @@ func (a *Agent) workOn(
 		err = func() (err error) {
 			ctx, end := a.trace(ctx, "run", id, "scope", string(scope))
 			defer func() { end(err) }()
-			err = errGone
 			return f(ctx, t)
 		}()
 	}
