@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,13 +42,17 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	if err != nil {
 		return h, err
 	}
+	a.mu.Lock()
+	left := maps.Clone(a.left)
+	a.mu.Unlock()
 	var ended []*record
 	open, waits := "", 0 // lines of those that wait, ask or were left; how many they are
 	for r, err := range t.records(ctx, v.scope, true) {
 		switch {
 		case err != nil:
 			return h, err
-		case r.Status == Waiting, r.Status == Asking, r.Status == Running && (r.Left || a.abandoned(r)):
+		case r.Status == Waiting, r.Status == Asking,
+			r.Status == Running && (r.Left || left[runKey(r.Scope, r.ID)]):
 			if waits++; waits <= maxShown {
 				open += t.line(ctx, v.scope, r)
 			}
@@ -121,13 +126,6 @@ func savings(ended []*record) string {
 		return "no data on what they save"
 	}
 	return saved(u.Calls, "model calls", inCalls) + ";\n  " + saved(u.USD, "dollars", inDollars)
-}
-
-// abandoned reports whether nobody here goes on with a run unless told to.
-func (a *Agent) abandoned(r *record) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.left[runKey(r.Scope, r.ID)]
 }
 
 // line is a run that is not delivered, or was judged wrong, on a line of its own; one below a scope with its own.
