@@ -128,13 +128,21 @@ func savings(ended []*record) string {
 	return saved(u.Calls, "model calls", inCalls) + ";\n  " + saved(u.USD, "dollars", inDollars)
 }
 
-// line is a run that is not delivered, or was judged wrong, on a line of its own; one below a scope with its own.
+// line is a run that is not delivered, or was judged wrong, on a line of its own; one of a scope below top is
+// told with that scope.
 func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
 	out, _ := t.report(ctx, r, &delivered{Text: r.Reason}) // nothing is read from the store
-	id, left := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, "")), " (its caller has left it: View.Resume)"
-	cause := map[Status]string{Running: left, Blocked: fmt.Sprintf(" (%s)", r.Cause)}[r.Status]
-	status := cmp.Or(map[Status]string{Delivered: "judged wrong"}[r.Status], string(r.Status))
-	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), cause, fence.Line(out.Text))
+	id := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, ""))
+	status, why := string(r.Status), ""
+	switch r.Status {
+	case Delivered:
+		status = "judged wrong"
+	case Blocked:
+		why = fmt.Sprintf(" (%s)", r.Cause)
+	case Running:
+		why = " (its caller has left it: View.Resume)"
+	}
+	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), why, fence.Line(out.Text))
 }
 
 func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }

@@ -149,8 +149,14 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 			advice = t.advice
 		}
 	}
-	stops := map[phase]Status{askPhase: Asking, waitPhase: Waiting, endPhase: Blocked}
-	t.Status = cmp.Or(stops[next], t.Status)
+	switch next {
+	case askPhase:
+		t.Status = Asking
+	case waitPhase:
+		t.Status = Waiting
+	case endPhase:
+		t.Status = Blocked
+	}
 	r, err := at.report(ctx, t.record, nil)
 	if err != nil {
 		return Thought{}, err
