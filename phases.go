@@ -412,10 +412,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if len(left) == 0 || len(a.Tries) >= t.agent.opts.Attempts {
 		return t.another(), nil
 	}
-	var worker *act.Worker
-	if n := len(a.Tries); n > 0 {
-		worker = named(left, a.Tries[n-1].Worker)
-	}
+	worker := named(left, a.last().Worker)
 	if worker == nil {
 		var err error
 		if worker, err = t.choose(ctx, task, left); err != nil {
@@ -476,19 +473,19 @@ func (t *turn) rankTask(task reason.Task, failed []string) rank.Task {
 // another begins another plan, or blocks the run where there is none.
 func (t *turn) another() phase {
 	a := t.aim()
-	last := reason.Failure{Complaint: "no worker could try"}
-	if len(a.Failed) > 0 {
-		last = a.Failed[len(a.Failed)-1]
-	}
 	if t.agent.host.Reasoner == nil || a.Replans >= t.agent.opts.Replans {
-		cause, open := Exhausted, func(f try) bool { return !f.Denied }
+		cause, why := Exhausted, "no worker could try"
+		if n := len(a.Failed); n > 0 {
+			why = a.Failed[n-1].Complaint
+		}
+		open := func(f try) bool { return !f.Denied }
 		if len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, open) { // each was denied
 			cause = Refused
 		}
-		if n := len(a.Tries); n > 0 && named(t.able(a.Plan[a.Next]), a.Tries[n-1].Worker) == nil {
-			cause, last.Complaint = NoWorker, a.Tries[n-1].Complaint
+		if last := a.last(); last.Worker != "" && named(t.able(a.Plan[a.Next]), last.Worker) == nil { // it is gone
+			cause, why = NoWorker, last.Complaint
 		}
-		return t.block(cause, last.Complaint)
+		return t.block(cause, why)
 	}
 	a.Replans++
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
@@ -518,12 +515,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: why, Denied: true})
 		return assignPhase, nil
 	}
-	complaint := ""
-	if n := len(a.Tries); n > 0 {
-		complaint = a.Tries[n-1].Complaint
-	}
 	c := &act.Call{
-		Case: t.known(advice, complaint), Task: task, Worker: worker, Attempt: t.Current.Number,
+		Case: t.known(advice, a.last().Complaint), Task: task, Worker: worker, Attempt: t.Current.Number,
 		Fired: (a.Fired || a.Replays) && !t.agent.opts.FireIrreversible,
 	}
 	for _, s := range t.agent.host.Skills {

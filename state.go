@@ -202,6 +202,14 @@ func (a *aim) begin(tasks []reason.Task, approach string) {
 	a.Stuck, a.Fired, a.Replays, a.Given, a.Applied, a.Thought = false, false, false, false, nil, false
 }
 
+// last is the latest try at the next task, the zero one if there is none.
+func (a *aim) last() (t try) {
+	if n := len(a.Tries); n > 0 {
+		t = a.Tries[n-1]
+	}
+	return t
+}
+
 // failed counts the tries of a worker at the next task.
 func (a *aim) failed(worker string) (n int, denied bool) {
 	for _, t := range a.Tries {
