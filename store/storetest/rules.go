@@ -33,29 +33,6 @@ func get(k *kit) {
 	k.equal(k.all(store.Range{After: "a"}), []string{"a/ü=x", "b="}, "other entries")
 }
 
-func scan(k *kit) {
-	k.equal(k.all(store.Range{}), []string{}, "scan of nothing")
-	k.commit(put("b", "1"), put("a/b", "2"), put("a", "3"), put("a/c", "4"), put("a0", "5"))
-	k.commit(put("é", "6"), put("Z", "7"))
-	for _, c := range []struct {
-		r    store.Range
-		want string
-	}{
-		{store.Range{}, "Z=7 a=3 a/b=2 a/c=4 a0=5 b=1 é=6"},
-		{store.Range{Prefix: "a"}, "a=3 a/b=2 a/c=4 a0=5"},
-		{store.Range{Prefix: "a/"}, "a/b=2 a/c=4"},
-		{store.Range{Prefix: "a", After: "a"}, "a/b=2 a/c=4 a0=5"},
-		{store.Range{Prefix: "a", After: "a/bb", Limit: 1}, "a/c=4"},
-		{store.Range{Prefix: "a/", After: "Z"}, "a/b=2 a/c=4"},
-		{store.Range{Prefix: "a/", After: "b"}, ""},
-		{store.Range{After: "a0", Limit: 9}, "b=1 é=6"},
-		{store.Range{Limit: 2}, "Z=7 a=3"},
-		{store.Range{Prefix: "c"}, ""},
-	} {
-		k.equal(strings.Join(k.all(c.r), " "), c.want, fmt.Sprintf("scan %+v", c.r))
-	}
-}
-
 // scanOneState holds that a scan is of the state at its beginning, and that its body may call any method.
 func scanOneState(k *kit) {
 	for i := range 200 {
@@ -98,7 +75,8 @@ func scanEnds(k *kit) {
 	k.equal(k.value("a"), "x", "value after a commit whose context had ended")
 }
 
-// model holds random commits of puts, deletes and checks, under conditions that hold or not, against a map.
+// model holds random commits of puts, deletes and checks, under conditions that hold or not, and scans of random
+// ranges against a map.
 func model(k *kit) {
 	compacter, compacts := k.Store.(store.Compacter)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -106,12 +84,13 @@ func model(k *kit) {
 		value string
 		rev   store.Revision
 	}
+	keys := []string{"Z", "a", "a/b", "a/bb", "a/c", "a0", "b", "k1", "kk", "kk2", "é", "ü"} // in their order
 	now, last := map[string]version{}, store.Revision(0)
 	for n := range 400 {
 		var ops []store.Op
 		broken, writes := map[string]bool{}, false
-		for _, i := range r.Perm(12)[:r.IntN(5)] {
-			key, kind := fmt.Sprint("kkk"[:1+i%3], i), r.IntN(20)
+		for _, i := range r.Perm(len(keys))[:r.IntN(5)] {
+			key, kind := keys[i], r.IntN(20)
 			op, rev := store.Op{Key: key, Delete: kind < 5, Check: kind > 15}, now[key].rev
 			if !op.Delete {
 				op.Value = fmt.Append(nil, n, op.Key)
@@ -143,14 +122,21 @@ func model(k *kit) {
 				}
 			}
 		}
-		want := []string{}
+		some := store.Range{Prefix: []string{"", "a", "a/", "kk", "x"}[r.IntN(5)], Limit: r.IntN(4)}
+		some.After = append(keys, "", "a/bz")[r.IntN(len(keys)+2)]
+		all, found := []string{}, []string{}
 		for _, key := range slices.Sorted(maps.Keys(now)) {
-			want = append(want, key+"="+now[key].value)
+			all = append(all, key+"="+now[key].value)
+			within := strings.HasPrefix(key, some.Prefix) && key > some.After
+			if within && (some.Limit == 0 || len(found) < some.Limit) {
+				found = append(found, key+"="+now[key].value)
+			}
 			e, err := k.Get(k.ctx, key)
 			k.ok(err, "get "+key)
 			k.equal(version{string(e.Value), e.Rev}, now[key], key+" after "+what)
 		}
-		k.equal(k.all(store.Range{}), want, "entries after "+what)
+		k.equal(k.all(store.Range{}), all, "entries after "+what)
+		k.equal(k.all(some), found, fmt.Sprintf("scan %+v after %s", some, what))
 		if compacts && n%50 == 0 {
 			k.ok(compacter.Compact(k.ctx), "compact")
 		}

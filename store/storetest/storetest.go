@@ -42,7 +42,7 @@ func Run(t *testing.T, open Open, o Options) {
 }
 
 var rules = []rule{
-	{"get", get}, {"scan", scan}, {"scan of one state", scanOneState}, {"scan ends", scanEnds}, {"model", model},
+	{"get", get}, {"scan of one state", scanOneState}, {"scan ends", scanEnds}, {"model", model},
 	{"transfers", transfers}, {"changes", changes}, {"limits", limits}, {"close", closed}, {"open again", again},
 }
 

@@ -125,7 +125,7 @@ func TestSuiteCatches(t *testing.T) {
 				return e, err
 			}
 		}},
-		{"scan", false, func(b *broken) { // After is included
+		{"model", false, func(b *broken) { // After is included
 			b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
 				if e, err := b.Changer.Get(ctx, r.After); err == nil {
 					return func(yield func(store.Entry, error) bool) {
