@@ -129,17 +129,17 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
-	t := &tick{Keeper: k, now: k.world.now(), goals: goals, records: records}
+	var gone []goal // since the last Tick, for what still waits for them
 	for _, g := range k.had {
 		there := func(o goal) bool { return o.ID == g.ID }
-		if r := records[g.ID]; r != nil && wrong == nil && !slices.ContainsFunc(goals, there) {
+		if wrong == nil && !slices.ContainsFunc(goals, there) {
 			g.Enabled = new(false) // it was deleted, or has another name
-			if err := t.settle(ctx, &g, r, &verdict{}); err != nil && !errors.Is(err, store.ErrConflict) {
-				errs = append(errs, fmt.Errorf("goal: %s: %w", g.ID, err))
-			}
+			gone = append(gone, g)
 		}
 	}
 	k.had = goals
+	goals = append(gone, goals...)
+	t := &tick{Keeper: k, now: k.world.now(), goals: goals, records: records}
 	var out []Standing
 	for i := range goals {
 		g := &goals[i]
@@ -158,7 +158,7 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 		v.Run = r.Run
 		out = append(out, v.Standing)
 	}
-	return out, errors.Join(errs...)
+	return out[len(gone):], errors.Join(errs...)
 }
 
 // current are the goals that are loaded and those that a person has approved, the most severe first. One that
@@ -206,12 +206,8 @@ func (k *Keeper) records(ctx context.Context) (map[string]*record, error) {
 // keep stores a record if it is still the one that was read.
 func (k *Keeper) keep(ctx context.Context, g *goal, r *record) error {
 	return k.group.Update(ctx, func(b *store.Batch) error {
-		value, err := codec.Marshal(r)
-		if err != nil {
-			return err
-		}
 		b.After(func(rev store.Revision) { r.rev = rev })
-		return b.Put(k.world.scope.Key(kind, g.ID), value, store.At(r.rev))
+		return codec.Put(b, k.world.scope.Key(kind, g.ID), r, store.At(r.rev))
 	})
 }
 
