@@ -1,10 +1,10 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -15,23 +15,6 @@ import (
 
 	"github.com/arc-learn/arc/store"
 )
-
-func get(k *kit) {
-	_, err := k.Get(k.ctx, "a")
-	k.is(err, store.ErrNotFound, "get of no key")
-	value := []byte{0, 255, 10}
-	rev := k.commit(store.Op{Key: "a", Value: value}, put("b", ""), put("a/ü", "x"))
-	value[0] = 1 // what was passed in belongs to the caller
-	want := store.Entry{Key: "a", Value: []byte{0, 255, 10}, Rev: rev}
-	e, err := k.Get(k.ctx, "a")
-	k.ok(err, "get")
-	k.equal(e, want, "entry")
-	for e, err := range k.Scan(k.ctx, store.Range{Limit: 1}) {
-		k.ok(err, "scan")
-		k.equal(e, want, "entry of a scan")
-	}
-	k.equal(k.all(store.Range{After: "a"}), []string{"a/ü=x", "b="}, "other entries")
-}
 
 // scanOneState holds that a scan is of the state at its beginning, and that its body may call any method.
 func scanOneState(k *kit) {
@@ -75,25 +58,21 @@ func scanEnds(k *kit) {
 	k.equal(k.value("a"), "x", "value after a commit whose context had ended")
 }
 
-// model holds random commits of puts, deletes and checks, under conditions that hold or not, and scans of random
-// ranges against a map.
+// model holds random commits of puts, deletes and checks, under conditions that hold or not, gets, and scans of
+// random ranges against a map; now and then the store is compacted, or opened again.
 func model(k *kit) {
-	compacter, compacts := k.Store.(store.Compacter)
 	r := rand.New(rand.NewPCG(1, 2))
-	type version struct {
-		value string
-		rev   store.Revision
-	}
 	keys := []string{"Z", "a", "a/b", "a/bb", "a/c", "a0", "b", "k1", "kk", "kk2", "é", "ü"} // in their order
-	now, last := map[string]version{}, store.Revision(0)
+	now, last := map[string]store.Entry{}, store.Revision(0)
+	show := func(e store.Entry) string { return fmt.Sprintf("%s=%q@%d", e.Key, e.Value, e.Rev) }
 	for n := range 400 {
 		var ops []store.Op
 		broken, writes := map[string]bool{}, false
 		for _, i := range r.Perm(len(keys))[:r.IntN(5)] {
 			key, kind := keys[i], r.IntN(20)
-			op, rev := store.Op{Key: key, Delete: kind < 5, Check: kind > 15}, now[key].rev
-			if !op.Delete {
-				op.Value = fmt.Append(nil, n, op.Key)
+			op, rev := store.Op{Key: key, Delete: kind < 5, Check: kind > 15}, now[key].Rev
+			if kind > 5 { // else it is a delete, or a put of nothing
+				op.Value = fmt.Append(nil, n, op.Key, "\x00\xff")
 			}
 			op.If = []store.Condition{store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent,
 				store.At(rev + 1), store.At(last)}[r.IntN(8)]
@@ -118,28 +97,40 @@ func model(k *kit) {
 				case op.Delete:
 					delete(now, op.Key)
 				default:
-					now[op.Key] = version{string(op.Value), rev}
+					now[op.Key] = store.Entry{Key: op.Key, Value: bytes.Clone(op.Value), Rev: rev}
 				}
+				clear(op.Value) // what was passed in belongs to the caller
 			}
 		}
-		some := store.Range{Prefix: []string{"", "a", "a/", "kk", "x"}[r.IntN(5)], Limit: r.IntN(4)}
-		some.After = append(keys, "", "a/bz")[r.IntN(len(keys)+2)]
-		all, found := []string{}, []string{}
-		for _, key := range slices.Sorted(maps.Keys(now)) {
-			all = append(all, key+"="+now[key].value)
-			within := strings.HasPrefix(key, some.Prefix) && key > some.After
-			if within && (some.Limit == 0 || len(found) < some.Limit) {
-				found = append(found, key+"="+now[key].value)
-			}
+		if c, ok := k.Store.(store.Compacter); ok && n%50 == 0 {
+			k.ok(c.Compact(k.ctx), "compact")
+		}
+		if n%100 == 99 && !k.Volatile {
+			k.openAgain()
+		}
+		some := store.Range{Prefix: []string{"", "", "a", "a/", "kk", "x"}[r.IntN(6)], Limit: max(0, r.IntN(8)-3)}
+		if r.IntN(2) == 0 {
+			some.After = append(keys, "a/bz")[r.IntN(len(keys)+1)]
+		}
+		want, got := []string{}, []string{}
+		for _, key := range keys {
 			e, err := k.Get(k.ctx, key)
+			if _, is := now[key]; !is {
+				k.is(err, store.ErrNotFound, "get "+key)
+				continue
+			}
 			k.ok(err, "get "+key)
-			k.equal(version{string(e.Value), e.Rev}, now[key], key+" after "+what)
+			k.equal(show(e), show(now[key]), key+" after "+what)
+			within := strings.HasPrefix(key, some.Prefix) && key > some.After
+			if within && (some.Limit == 0 || len(want) < some.Limit) {
+				want = append(want, show(now[key]))
+			}
 		}
-		k.equal(k.all(store.Range{}), all, "entries after "+what)
-		k.equal(k.all(some), found, fmt.Sprintf("scan %+v after %s", some, what))
-		if compacts && n%50 == 0 {
-			k.ok(compacter.Compact(k.ctx), "compact")
+		for e, err := range k.Scan(k.ctx, some) {
+			k.ok(err, "scan")
+			got = append(got, show(e))
 		}
+		k.equal(got, want, fmt.Sprintf("scan %+v after %s", some, what))
 	}
 }
 
@@ -267,32 +258,6 @@ func (k *kit) openAgain() {
 	k.Store = st
 }
 
-// again holds that a store opened again has what was committed, at its revisions, and goes on above them.
-func again(k *kit) {
-	if k.Volatile {
-		return
-	}
-	old := k.commit(put("a", "1"), put("b", "1"), put("empty", ""))
-	rev := k.commit(put("a", "2"), store.Op{Key: "b", Delete: true})
-	for range 2 {
-		k.openAgain()
-		k.equal(k.all(store.Range{}), []string{"a=2", "empty="}, "entries after opening again")
-		e, _ := k.Get(k.ctx, "empty")
-		k.equal(e.Rev, old, "revision after opening again")
-	}
-	_, err := k.Commit(k.ctx, store.Op{Key: "a", Value: []byte("3"), If: store.At(old)})
-	k.is(err, store.ErrConflict, "commit at a former revision")
-	third := store.Op{Key: "a", Value: []byte("3"), If: store.At(rev)}
-	next := k.commit(third, store.Op{Key: "b", If: store.Absent})
-	k.must(next > rev, "revision %d comes after %d, in the store opened again", next, rev)
-	k.openAgain()
-	k.equal(k.value("a"), "3", "value after opening again")
-	if c, ok := k.Store.(store.Changer); ok {
-		last := k.follow(c, rev, func(e store.Entry) { k.equal(e.Rev, next, "change after opening again") })
-		k.equal(last, next, "last change")
-	}
-}
-
 // follow calls apply for the changes after a revision, and returns the one to go on from. It holds what every
 // call must: revisions above after and in order, each key once, and one last entry without a key.
 func (k *kit) follow(c store.Changer, after store.Revision, apply func(store.Entry)) store.Revision {
@@ -356,8 +321,15 @@ func changes(k *kit) {
 	k.commit(put("last", "x"))
 	at = k.follow(c, at, apply)
 	k.commit(store.Op{Key: "last", Delete: true})
-	k.equal(k.follow(c, at, apply), k.follow(c, store.Latest, nil), "latest revision")
+	at = k.follow(c, at, apply)
+	k.equal(at, k.follow(c, store.Latest, nil), "latest revision")
 	k.must(known["last"].Deleted, "a delete is not told")
+	if !k.Volatile {
+		k.openAgain()
+		rev := k.commit(put("again", "x"))
+		at = k.follow(k.Store.(store.Changer), at, apply)
+		k.equal([]store.Revision{known["again"].Rev, at}, []store.Revision{rev, rev}, "change after opening again")
+	}
 	for key, want := range log {
 		got := known[key] // of a key that was never there the follower knows nothing
 		k.must((got.Deleted || got.Key == "") == want.Deleted && string(got.Value) == string(want.Value),

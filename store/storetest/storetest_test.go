@@ -118,7 +118,7 @@ func TestSuiteCatches(t *testing.T) {
 		durable bool
 		breaks  func(b *broken)
 	}{
-		{"get", false, func(b *broken) {
+		{"model", false, func(b *broken) {
 			b.get = func(ctx context.Context, key string) (store.Entry, error) {
 				e, err := b.Changer.Get(ctx, key)
 				e.Rev = 0
@@ -156,7 +156,7 @@ func TestSuiteCatches(t *testing.T) {
 				return b.Changer.Scan(context.WithoutCancel(ctx), r)
 			}
 		}},
-		{"get", false, func(b *broken) { // it keeps what was passed in
+		{"model", false, func(b *broken) { // it keeps what was passed in
 			var kept sync.Map
 			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 				for _, op := range ops {
@@ -243,7 +243,7 @@ func TestSuiteCatches(t *testing.T) {
 				}
 			}
 		}},
-		{"open again", true, func(*broken) {}}, // it keeps nothing
+		{"model", true, func(*broken) {}}, // it keeps nothing
 		{"close", true, func(*broken) {}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
