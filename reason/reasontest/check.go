@@ -49,15 +49,16 @@ var patience = 20 * time.Second
 // key must not stand in an error.
 const key = "sk-reasontest-0123456789abcdef"
 
-// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a server:
+// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a server, of
+// answers that are streamed and of others:
 //
 //   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given, and nothing else
-//   - answer, stream: text, usage with cached tokens, and why it stopped; a call is one request; each piece
-//     of a stream is told before the next is sent
-//   - tools, stream tools: parallel calls, with text and a thought, which is in no text; then their results,
-//     errors too, by the ids of the calls, and with what the provider has signed
-//   - refusals: 429 is RateLimited with what Retry-After says, of a stream too; an empty account (402, or by
-//     its code), 400, 401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
+//   - answer: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
+//     stream is told before the next is sent
+//   - tools: parallel calls, with text and a thought, which is in no text; then their results, errors too, by
+//     the ids of the calls, and with what the provider has signed
+//   - refusals: 429 is RateLimited with what Retry-After says; an empty account (402, or by its code), 400,
+//     401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
 //   - cut: no server, a connection that breaks, a stream without its end are Unavailable
 //   - malformed: no JSON, a web page, an empty object are errors
 //   - cancel: a call returns when its context ends, with its error, and closes its connection
@@ -67,8 +68,10 @@ func CheckModel(t *testing.T, p Provider) {
 	t.Helper()
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
-			for _, err := range violations(t.Context(), p, r.check) {
-				t.Error(err)
+			for _, stream := range []bool{false, true} {
+				for _, err := range violations(t.Context(), p, stream, r.check) {
+					t.Errorf("streamed: %v: %v", stream, err)
+				}
 			}
 		})
 	}
@@ -80,27 +83,24 @@ var rules = []struct {
 }{
 	{"request", request},
 	{"answer", func(c *check) {
-		c.answers(false, Answer{Pieces: []string{"It is ", "{done} ü."}, Stop: reason.StopEnd})
-		c.answers(false, Answer{Pieces: []string{"It is"}, Stop: reason.StopLength})
-		c.answers(false, Answer{Pieces: []string{"I will not."}, Stop: reason.StopFilter})
+		c.answers(Answer{Pieces: []string{"Yes, it ", "is ", "{done} ü."}, Stop: reason.StopEnd})
+		c.answers(Answer{Pieces: []string{"It is"}, Stop: reason.StopLength})
+		c.answers(Answer{Pieces: []string{"I will not."}, Stop: reason.StopFilter})
 	}},
-	{"stream", func(c *check) {
-		c.answers(true, Answer{Pieces: []string{"Yes, it ", "is ", "{done} ü."}, Stop: reason.StopEnd})
-	}},
-	{"tools", func(c *check) { tools(c, false) }},
-	{"stream tools", func(c *check) { tools(c, true) }},
+	{"tools", tools},
 	{"refusals", refusals},
 	{"cut", cut},
 	{"malformed", malformed},
 	{"cancel", cancel},
 }
 
-// check is one rule at work: a server, and what was found.
+// check is one rule at work, of answers that are streamed or not: a server, and what was found.
 type check struct {
-	p     Provider
-	ctx   context.Context
-	srv   *httptest.Server
-	model reason.Model
+	p      Provider
+	ctx    context.Context
+	stream bool
+	srv    *httptest.Server
+	model  reason.Model
 
 	mu     sync.Mutex
 	handle func(w http.ResponseWriter, r *http.Request, s Seen)
@@ -109,8 +109,8 @@ type check struct {
 }
 
 // violations returns in which ways p breaks a rule.
-func violations(ctx context.Context, p Provider, rule func(*check)) []error {
-	c := &check{p: p, ctx: ctx}
+func violations(ctx context.Context, p Provider, stream bool, rule func(*check)) []error {
+	c := &check{p: p, ctx: ctx, stream: stream}
 	c.srv = httptest.NewServer(http.HandlerFunc(c.serve))
 	defer c.srv.Close()
 	defer c.srv.CloseClientConnections()
@@ -158,9 +158,9 @@ func (c *check) serves(a Answer) {
 }
 
 // ask is a small request.
-func ask(stream bool) *reason.Request {
+func (c *check) ask() *reason.Request {
 	r := &reason.Request{Messages: []reason.Message{{Role: reason.UserRole, Text: "Say it."}}}
-	if stream {
+	if c.stream {
 		r.OnText = func(string) {}
 	}
 	return r
@@ -176,10 +176,10 @@ func (c *check) generate(ctx context.Context, what string, r *reason.Request) (*
 }
 
 // fails complains unless a call fails with one of these classes.
-func (c *check) fails(what string, stream bool, classes ...reason.ErrorClass) *reason.Error {
+func (c *check) fails(what string, classes ...reason.ErrorClass) *reason.Error {
 	ctx, cancel := context.WithTimeout(c.ctx, patience)
 	defer cancel()
-	resp, err := c.generate(ctx, what, ask(stream))
+	resp, err := c.generate(ctx, what, c.ask())
 	e, ok := errors.AsType[*reason.Error](err)
 	if !ok || !slices.Contains(classes, e.Class) {
 		c.errorf("%s: want an error of class %q, got %v, %v", what, classes, resp, err)
@@ -191,12 +191,12 @@ func (c *check) fails(what string, stream bool, classes ...reason.ErrorClass) *r
 var used = reason.Usage{Calls: 1, Input: 120, Cached: 100, Output: 7}
 
 // answers checks that an answer comes back as it was given, and returns it.
-func (c *check) answers(stream bool, a Answer) *reason.Response {
+func (c *check) answers(a Answer) *reason.Response {
 	a.Usage = used
 	told := make(chan string, 100)
 	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
-		if s.Stream != stream {
-			c.errorf("streamed: %v, want %v", s.Stream, stream)
+		if s.Stream != c.stream {
+			c.errorf("a stream was asked for: %v, want %v", s.Stream, c.stream)
 		}
 		c.p.Write(w, s.Stream, a, func() {
 			select {
@@ -206,8 +206,8 @@ func (c *check) answers(stream bool, a Answer) *reason.Response {
 			}
 		})
 	})
-	r, whole := ask(false), ""
-	if stream {
+	r, whole := c.ask(), ""
+	if c.stream {
 		r.OnText = func(piece string) { whole += piece; told <- piece }
 	}
 	resp, err := c.generate(c.ctx, "answer", r)
@@ -218,7 +218,7 @@ func (c *check) answers(stream bool, a Answer) *reason.Response {
 	want := reason.Response{Text: strings.Join(a.Pieces, ""), Calls: a.Calls, Usage: &used, Stop: a.Stop}
 	got := *resp
 	got.Opaque = nil
-	if show(got) != show(want) || stream && whole != want.Text {
+	if show(got) != show(want) || c.stream && whole != want.Text {
 		c.errorf("got %s, streamed %q, want %s", show(got), whole, show(want))
 	}
 	if n := len(c.requests()); n != 1 {
@@ -240,9 +240,9 @@ func request(c *check) {
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["a"],` +
 			`"properties":{"a":{"type":"string"}}}`),
 		Tools:     []reason.Tool{{Name: "pay", Description: "Pays.", Input: json.RawMessage(`{"type":"object"}`)}},
-		MaxTokens: 99, Temperature: new(float64(0)),
+		MaxTokens: 99, Temperature: new(float64(0)), OnText: c.ask().OnText,
 	}
-	for _, r := range []*reason.Request{&full, ask(false)} {
+	for _, r := range []*reason.Request{&full, c.ask()} {
 		if _, err := c.generate(c.ctx, "request", r); err != nil {
 			c.errorf("request: %w", err)
 			return
@@ -263,18 +263,18 @@ func request(c *check) {
 		const want = "want pay, and the schema, in the system prompt if need be"
 		c.errorf("tools %s, schema %s: %s", show(got.Tools), got.Schema, want)
 	}
-	if want := show(Seen{Request: *ask(false)}); show(bare) != want {
+	if want := show(Seen{Request: *c.ask(), Stream: c.stream}); show(bare) != want {
 		c.errorf("what was not given is sent: %s, want %s", show(bare), want)
 	}
 }
 
-func tools(c *check, stream bool) {
+func tools(c *check) {
 	const signature = "c2lnbmVk/+=="
 	calls := []reason.ToolCall{
 		{ID: "call_a", Name: "pay", Inputs: json.RawMessage(`{"to":"ü \"x\"","amount":5}`)},
 		{ID: "call_b", Name: "look", Inputs: json.RawMessage(`{}`)},
 	}
-	resp := c.answers(stream, Answer{
+	resp := c.answers(Answer{
 		Thought: `I could {"delete":1}, but`, Signed: signature, Pieces: []string{"I will ", "pay."}, Calls: calls,
 		Stop: reason.StopTools,
 	})
@@ -321,73 +321,67 @@ func refusals(c *check) {
 		{502, "", "", reason.Unavailable, 0}, {503, "", "", reason.Unavailable, 0},
 		{529, "overloaded_error", "", reason.Unavailable, 0},
 	} {
-		for _, stream := range []bool{false, true} {
-			c.on(func(w http.ResponseWriter, r *http.Request, _ Seen) {
-				w.Header().Set("Retry-After", s.after)
-				w.Header().Set("Content-Type", "application/json")
-				w.WriteHeader(s.status)
-				auth := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") // some echo it
-				const told = `{"type":"error","error":{"type":%q,"code":%[1]q,"message":"words about %s"}}`
-				fmt.Fprintf(w, told, s.code, auth)
-			})
-			what := fmt.Sprint(s.status, " ", s.code)
-			e := c.fails(what, stream, s.class)
-			if e.Status != s.status || e.Wait != s.wait || !strings.Contains(e.Error(), "words about") {
-				c.errorf("%s: got %+v, want status %d, wait %v, and the provider's words", what, e, s.status, s.wait)
-			}
-			if n := len(c.requests()); n != 1 {
-				c.errorf("%s: %d requests; the caller tries again, not the adapter", what, n)
-			}
+		c.on(func(w http.ResponseWriter, r *http.Request, _ Seen) {
+			w.Header().Set("Retry-After", s.after)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(s.status)
+			auth := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key") // some echo it
+			const told = `{"type":"error","error":{"type":%q,"code":%[1]q,"message":"words about %s"}}`
+			fmt.Fprintf(w, told, s.code, auth)
+		})
+		what := fmt.Sprint(s.status, " ", s.code)
+		e := c.fails(what, s.class)
+		if e.Status != s.status || e.Wait != s.wait || !strings.Contains(e.Error(), "words about") {
+			c.errorf("%s: got %+v, want status %d, wait %v, and the provider's words", what, e, s.status, s.wait)
+		}
+		if n := len(c.requests()); n != 1 {
+			c.errorf("%s: %d requests; the caller tries again, not the adapter", what, n)
 		}
 	}
 }
 
 func cut(c *check) {
 	half := Answer{Pieces: []string{"Half of ", "it"}, Unclosed: true}
-	c.serves(half)
-	c.fails("a stream without its end", true, reason.Unavailable)
-	for _, stream := range []bool{false, true} {
-		c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
-			w.Header().Set("Content-Length", "100000")
-			c.p.Write(w, s.Stream, half, func() {})
-			panic(http.ErrAbortHandler)
-		})
-		c.fails("a connection that breaks", stream, reason.Unavailable)
+	if c.stream {
+		c.serves(half)
+		c.fails("a stream without its end", reason.Unavailable)
 	}
+	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+		w.Header().Set("Content-Length", "100000")
+		c.p.Write(w, s.Stream, half, func() {})
+		panic(http.ErrAbortHandler)
+	})
+	c.fails("a connection that breaks", reason.Unavailable)
 	c.srv.Close()
-	c.fails("no server", false, reason.Unavailable)
+	c.fails("no server", reason.Unavailable)
 }
 
 func malformed(c *check) {
 	for _, body := range []string{
 		"", "{", `{}`, "null", `"x"`, "<html><body>Sign in</body></html>", "data: {\n\n", "data: null\n\n",
 	} {
-		for _, stream := range []bool{false, true} {
-			c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
-				w.Header().Set("Content-Type", "application/json")
-				if s.Stream {
-					w.Header().Set("Content-Type", "text/event-stream")
-				}
-				_, _ = w.Write([]byte(body))
-			})
-			c.fails(fmt.Sprintf("the answer %q", body), stream, reason.Invalid, reason.Unavailable)
-		}
+		c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
+			w.Header().Set("Content-Type", "application/json")
+			if s.Stream {
+				w.Header().Set("Content-Type", "text/event-stream")
+			}
+			_, _ = w.Write([]byte(body))
+		})
+		c.fails(fmt.Sprintf("the answer %q", body), reason.Invalid, reason.Unavailable)
 	}
 }
 
 func cancel(c *check) {
-	for _, stream := range []bool{false, true} {
-		ctx, cancel := context.WithTimeout(c.ctx, patience)
-		c.on(func(_ http.ResponseWriter, r *http.Request, _ Seen) {
-			cancel()
-			select {
-			case <-r.Context().Done():
-			case <-time.After(patience):
-				c.errorf("cancel: the connection stays open")
-			}
-		})
-		if _, err := c.generate(ctx, "cancel", ask(stream)); !errors.Is(err, context.Canceled) {
-			c.errorf("cancel: want context.Canceled, got %v", err)
+	ctx, cancel := context.WithTimeout(c.ctx, patience)
+	c.on(func(_ http.ResponseWriter, r *http.Request, _ Seen) {
+		cancel()
+		select {
+		case <-r.Context().Done():
+		case <-time.After(patience):
+			c.errorf("cancel: the connection stays open")
 		}
+	})
+	if _, err := c.generate(ctx, "cancel", c.ask()); !errors.Is(err, context.Canceled) {
+		c.errorf("cancel: want context.Canceled, got %v", err)
 	}
 }

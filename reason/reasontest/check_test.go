@@ -86,7 +86,7 @@ func (a *acme) Generate(ctx context.Context, r *reason.Request) (*reason.Respons
 		if l.Usage != nil && a.bad != "answer" {
 			out.Usage = l.Usage
 		}
-		if r.OnText != nil && l.Text != "" && a.bad != "stream" {
+		if r.OnText != nil && l.Text != "" && a.bad != "stream answer" {
 			r.OnText(l.Text)
 		}
 	}
@@ -143,7 +143,13 @@ func TestCheckModelSeesWhatIsBroken(t *testing.T) {
 	patience = 300 * time.Millisecond
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
-			require.NotEmpty(t, violations(t.Context(), provider(r.name), r.check))
+			for _, stream := range []bool{false, true} {
+				bad := r.name
+				if stream && (bad == "answer" || bad == "tools") {
+					bad = "stream " + bad
+				}
+				require.NotEmpty(t, violations(t.Context(), provider(bad), stream, r.check), bad)
+			}
 		})
 	}
 }
@@ -151,7 +157,7 @@ func TestCheckModelSeesWhatIsBroken(t *testing.T) {
 func TestScript(t *testing.T) {
 	s := NewScript(Say("a ", "b c", "d key ", "= ", "x y\nk:\n", "z"), Call("pay", `{"n":1}`), Fail(io.ErrUnexpectedEOF))
 	var pieces []string
-	r := ask(false)
+	r := new(check).ask()
 	r.OnText = func(p string) { pieces = append(pieces, p) }
 	resp, err := reason.Generate(t.Context(), s, r)
 	require.NoError(t, err)
