@@ -140,9 +140,7 @@ func takes(workers []Card, t *Task) (err error) {
 
 // Answer asks the model what a worker wants to know, and returns "" where the brief does not say.
 func (l *LLM) Answer(ctx context.Context, b *Brief, questions []string) (string, *Usage, error) {
-	p := newPrompt(b)
-	p.always("questions", "What the worker asks:", maxSaid, questions...)
-	r, err := l.request(p, answerRules, json.RawMessage(`{"type":"object","required":["known","answer"],`+
+	r, err := l.request(newPrompt(b, questions...), answerRules, json.RawMessage(`{"type":"object","required":["known","answer"],`+
 		`"properties":{"known":{"type":"boolean"},"answer":{"type":"string"}}}`))
 	if err != nil {
 		return "", nil, err

@@ -2,6 +2,7 @@ package reason
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,8 @@ import (
 // countTokens estimates the tokens of a text, on the high side for prose and code.
 func countTokens(s string) int { return (len(s) + 2) / 3 }
 
-// prompt is a brief in words, as sections in a fixed order: the first are the last to be cut.
+// prompt is a brief in words, as sections in a fixed order: first those that are never cut, then the others,
+// of which the first are the last to be cut.
 type prompt struct {
 	cards    string
 	sections []*section
@@ -75,7 +77,7 @@ func avoid(failed []Failure) (out []string) {
 	return out
 }
 
-func newPrompt(b *Brief) *prompt {
+func newPrompt(b *Brief, asked ...string) *prompt {
 	p := &prompt{labels: map[string]memory.ID{}, cards: strings.Join(each(b.Workers, card), "")}
 	p.always("objective", "The objective:", whole, b.Text)
 	p.always("inputs", "Its inputs:", whole, string(given(b.Inputs)))
@@ -85,6 +87,7 @@ func newPrompt(b *Brief) *prompt {
 		return "asked: " + a.Question + "\nanswered: " + a.Text
 	})...)
 	p.always("avoid", "Approaches to leave, as they failed:", maxTold, avoid(b.Failed)...)
+	p.always("questions", "What the worker asks:", maxSaid, asked...)
 	p.some("situation", "The kind of situation:", maxSaid, b.Situation)
 	p.some("goals", "It is a subgoal of these, the nearest first:", maxSaid, latest(b.Goals, item)...)
 	failed := func(f Failure) string {
@@ -168,33 +171,29 @@ func suggestion(s Suggestion) string {
 	return b.String()
 }
 
-// render returns the prompt within a budget of tokens. What is never left out is taken off first; then items
-// come in until one does not fit, and none behind it: a short one that is worth less must not take its place.
+// render returns the prompt within a budget of tokens. Items come in until one does not fit, and none behind
+// it: a short one that is worth less must not take its place.
 func (p *prompt) render(tokens int) (string, error) {
-	var all []string
-	size := map[*section]int{} // of what stands around the items
-	tokens -= 60               // of the last lines
+	var all, cut []string
 	for _, s := range p.sections {
 		all = append(all, s.items...)
-		if size[s] = countTokens(s.head) + 40; s.always && len(s.items) > 0 {
-			tokens -= size[s] + countTokens(strings.Join(s.items, ""))
-		}
-	}
-	if tokens < 0 {
-		err := fmt.Errorf("the prompt is %d tokens over its budget by what is never left out", -tokens)
-		return "", &Error{Class: Invalid, Err: err}
 	}
 	mark := fence.Mark(all...)
 	var b strings.Builder
-	var cut []string
+	tokens -= 60 // of the last lines
 	for _, s := range p.sections {
-		n := len(s.items)
-		if !s.always && n > 0 {
-			n, tokens = 0, tokens-size[s]
-			for n < len(s.items) && countTokens(s.items[n]) <= tokens {
-				tokens -= countTokens(s.items[n])
-				n++
-			}
+		if len(s.items) == 0 {
+			continue
+		}
+		tokens -= countTokens(s.head) + 40 // of what stands around the items
+		n := 0
+		for n < len(s.items) && (s.always || countTokens(s.items[n]) <= tokens) {
+			tokens -= countTokens(s.items[n])
+			n++
+		}
+		if s.always && tokens < 0 {
+			err := errors.New("the prompt is over its budget by what is never left out: " + s.name)
+			return "", &Error{Class: Invalid, Err: err}
 		}
 		if n < len(s.items) {
 			cut = append(cut, fmt.Sprintf("%s: %d", s.name, len(s.items)-n))
