@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -78,12 +77,10 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 		}
 	}
 	s.Description = fence.Line(s.Description + " " + fields["description"].LineComment) // "see issue #12"
-	var meta map[string]yaml.Node
-	n := fields["metadata"]
-	_ = n.Decode(&meta) // what is no map has none
 	delete(fields, "name")
 	delete(fields, "description")
-	maps.Copy(fields, meta)
+	meta := fields["metadata"]
+	_ = meta.Decode(&fields) // adds to them; what is no map has none
 	s.Fields = make(map[string]string)
 	for name, n := range fields {
 		if n.Value != "" {
