@@ -17,6 +17,12 @@ const (
 	unnamed  = 0.95 // of a query that names no actor, or several
 )
 
+// meant is how much of a query a match is about, in (0,1): half of it with a ratio of 1.
+func meant(ratio float64) float64 {
+	odds := ratio * ratio * ratio
+	return odds / (1 + odds)
+}
+
 // attributed estimates how likely what was found was said by the one actor whom the query names: it compares
 // the best of their records with the best of the others.
 func attributed(ms []index.Match) float64 {

@@ -251,48 +251,42 @@ const (
 	nearestPerK  = 4
 )
 
-// oddsRoot is the x of which index makes Lexical: to that a vector adds as much wherever it stands.
-func oddsRoot(lexical float64) float64 { return math.Cbrt(lexical / max(1-lexical, 1e-9)) }
-
 // hybrid appends what the vector and the words of a query find: the best by words, then the nearest, of which
-// a second search says what words they have; each record is there once. All are compared on the scale of
-// oddsRoot, on which a cosine adds as much to a match of no word as to a good one, and at most vectorWeight:
-// to what words say, a vector can only add.
+// a second search says what words they have; each record is there once. A cosine adds as much to the Ratio of a
+// match of no word as to that of a good one, and at most vectorWeight: to what words say, a vector can only add.
 func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	q, _ := vectors.Ask(a.vector) // which was checked
-	n := max(nearest, nearestPerK*a.k)
-	near := vectors.Search(q, n, func(row uint32) bool { return !a.wants(t.rows[row]) })
-	first, rows := len(fs), map[uint32]bool{} // rows of the nearest
+	near := vectors.Search(q, max(nearest, nearestPerK*a.k), func(row uint32) bool { return !a.wants(t.rows[row]) })
+	others := map[uint32]bool{} // rows of the nearest that words have not found
 	for _, m := range near {
-		rows[m.Row] = true
+		others[m.Row] = true
 	}
 	ask := a.index(t, nearestPerK*a.k)
 	ms := t.ix.Search(ask)
 	said := attributed(ms)
-	// What the words say of the nearest.
-	ask.K, ask.Gate, ask.Wants, ask.Found = 0, 0, func(row uint32) bool { return rows[row] }, nil
+	for _, m := range ms {
+		delete(others, m.Row)
+	}
+	ask.K, ask.Gate, ask.Wants, ask.Found = 0, 0, func(row uint32) bool { return others[row] }, nil
 	for _, m := range t.ix.Search(ask) {
-		if !slices.ContainsFunc(ms, func(o index.Match) bool { return o.Row == m.Row }) {
-			ms = append(ms, m)
+		ms = append(ms, m)
+		delete(others, m.Row)
+	}
+	for _, m := range near {
+		if others[m.Row] {
+			ms = append(ms, index.Match{Row: m.Row}) // by its vector alone
 		}
 	}
 	for _, m := range ms {
-		f := found{t: t, r: t.rows[m.Row], lexical: m.Lexical, cosine: vectors.Cosine(q, m.Row)}
-		fs = append(fs, f)
-		delete(rows, m.Row)
-	}
-	for _, m := range near {
-		if rows[m.Row] {
-			fs = append(fs, found{t: t, r: t.rows[m.Row], cosine: m.Cosine})
-		}
-	}
-	for i := first; i < len(fs); i++ {
-		f := &fs[i]
-		x := oddsRoot(f.lexical) + vectorWeight*max(0, f.cosine-leastCosine)/(1-leastCosine)
-		f.ratio, f.Relevance = x, said*max(f.lexical, x*x*x/(1+x*x*x))
+		cosine := max(0, vectors.Cosine(q, m.Row))
+		f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio + vectorWeight*max(0, cosine-leastCosine)/(1-leastCosine)}
+		f.Relevance = said * meant(f.ratio)
 		if a.Text == "" {
-			f.ratio, f.Relevance = max(0, f.cosine), max(0, f.cosine)
+			f.ratio, f.Relevance = cosine, cosine
+		}
+		if f.ratio > 0 {
+			fs = append(fs, f)
 		}
 	}
-	return slices.DeleteFunc(fs, func(f found) bool { return f.ratio <= 0 })
+	return fs
 }

@@ -64,10 +64,8 @@ type found struct {
 	old   *record // superseded by r, and matched better
 	ratio float64 // orders matches
 	Parts
-	lexical float64 // how much of the question its words are about
-	cosine  float64 // of the vectors of record and query; 0 where one has none
-	near    bool    // it matches about as well as the best
-	score   float64
+	near  bool // it matches about as well as the best
+	score float64
 }
 
 // Recall returns what the query finds, if anything: first the Rules whose turn it is, with Score 1, then the
@@ -307,11 +305,8 @@ func (t *table) search(fs []found, a *ask) []found {
 		a.ms = t.ix.Search(a.index(t, k))
 		said := attributed(a.ms)
 		for _, m := range a.ms {
-			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio, lexical: m.Lexical}
-			f.Relevance = said * m.Lexical
-			if a.vector != nil {
-				f.ratio = oddsRoot(m.Lexical) // as in scopes that have vectors
-			}
+			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio}
+			f.Relevance = said * meant(m.Ratio)
 			fs = append(fs, f)
 		}
 	}

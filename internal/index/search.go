@@ -21,12 +21,11 @@ type Query struct {
 	Found []Match               // memory for the result; nil: new
 }
 
-// Match is a record that a query found. Ratio orders matches. Lexical says how much of the query it is about,
-// whatever else there is. Both are greater than 0; Lexical is at most 1.
+// Match is a record that a query found.
 type Match struct {
 	Row            uint32
-	Ratio, Lexical float64
-	Named, Another bool // the query names one actor: this is that actor's, or somebody else's
+	Ratio          float64 // orders matches: of 1 where a record is about half of what the query asks for
+	Named, Another bool    // the query names one actor: this is that actor's, or somebody else's
 }
 
 // scratch is memory that searches use again.
@@ -40,8 +39,7 @@ type scratch struct {
 	closed  bool            // no others become candidates
 	least   float32         // what has no such score in the end is not wanted
 	best    []float32       // of raise
-	total   float64         // what the query asks for
-	size    float64         // its words
+	total   float64         // the score of a record with a Ratio of 1
 	named   uint32          // the one actor whom it names
 	ofDay   map[uint32]bool // rows of the days that it names; nil: it names none
 	content bool            // it has other words than function words
@@ -107,13 +105,9 @@ func (ix *Index) Search(q *Query) []Match {
 func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 	sc.prune(0)
 	out = slices.Grow(q.Found, len(sc.touched))
-	long := math.Pow(max(sc.size, 4)/4, 0.75) // the same share of a long query is more
 	for _, r := range sc.touched {
 		if q.wants(r) {
 			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
-			x := m.Ratio * long
-			x *= x * x
-			m.Lexical = x / (1 + x) // as odds: half of what is asked for is x = 1
 			m.Named = sc.named != 0 && ix.actors[r] == sc.named
 			m.Another = sc.named != 0 && !m.Named
 			out = append(out, m)
@@ -176,13 +170,15 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 }
 
 // gain says how much each word gives at most: (k1+1)·ln(1 + (N-df+½)/(df+½)) of BM25, an eighth of that for a
-// function word; and what the query asks for, the sum without k1+1. Words that may be forms of it come behind
-// those of the query and give a share of it, which is as rare as all of them together. A word that nothing has
-// is taken for misspelt; that of a day also counts for what was told on the day after.
+// function word; and of the sum without k1+1, which is what the query asks for, the total: less of a long query,
+// of which a part is more. Words that may be forms of one come behind those of the query and give a share of
+// it, which is as rare as all of them together. A word that nothing has is taken for misspelt; that of a day
+// also counts for what was told on the day after.
 func (ix *Index) gain(sc *scratch, forms bool) {
 	records := max(len(ix.rows)-len(ix.free), 1)
 	records = max(minRecords, 1<<bits.Len(uint(records-1))) // rounded up, so that idf seldom changes
-	sc.content, sc.total, sc.size = false, 0, 0
+	sc.content = false
+	asked, size := 0.0, 0.0
 	for i := range len(sc.words) {
 		w := &sc.words[i]
 		df, from := w.df(), len(sc.words)
@@ -204,11 +200,11 @@ func (ix *Index) gain(sc *scratch, forms bool) {
 		for j := from; j < len(sc.words); j++ {
 			sc.words[j].gain = share * w.gain
 		}
-		sc.size += w.weight()
-		sc.total += weight
+		size += w.weight()
+		asked += weight
 		sc.content = sc.content || !w.stop
 	}
-	sc.total = max(sc.total, minInformation)
+	sc.total = max(asked, minInformation) / math.Pow(max(size, 4)/4, 0.75)
 }
 
 // addNear adds forms of the word at hand that the query does not have itself, and returns in how many records
