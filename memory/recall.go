@@ -33,8 +33,7 @@ type ask struct {
 	now       time.Time // of the question
 	at, since int64
 	kinds     uint8         // a bit for each that is wanted
-	live      bool          // what is not archived is wanted,
-	cold      bool          // and what is
+	cold      bool          // only what is archived is wanted
 	days      [][]text.Term // that the question names
 	situation uint64
 	vector    []float32
@@ -127,7 +126,7 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	a := asks.Get().(*ask)
 	*a = ask{
 		tables: a.tables, fs: a.fs, ms: a.ms, Query: *q, k: cmp.Or(q.K, defaultK),
-		now: q.At, at: forever, since: math.MinInt64, live: true, cold: q.Archived,
+		now: q.At, at: forever, since: math.MinInt64,
 		vector: q.Vector, situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil,
 	}
 	for _, scope := range append([]Scope{s.scope}, q.Also...) {
@@ -162,10 +161,7 @@ func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allow
 
 // allows is wants for records of any kind.
 func (a *ask) allows(r *record) bool {
-	place := a.live
-	if r.Archived {
-		place = a.cold
-	}
+	place := r.Archived == a.cold || a.Archived
 	trust := a.Trust == 0 || r.Trusted == (a.Trust == Trusted)
 	return place && trust && r.At <= a.at && r.At >= a.since
 }
@@ -179,15 +175,15 @@ func (a *ask) index(t *table, k int) *index.Query {
 // find returns all matches that may be among the best K, scored and in order, until a is done.
 func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 	fs = a.fs
-	defer func() { a.live, a.cold, a.fs = true, a.Archived, fs }() // as the query has it, for who asks further
+	defer func() { a.cold, a.fs = false, fs }() // as the query has it, for who asks further
 	for {
 		for _, t := range a.tables {
 			fs = t.search(fs, a)
 		}
-		if len(fs) > 0 || a.cold {
+		if len(fs) > 0 || a.Archived || a.cold {
 			break
 		}
-		a.live, a.cold = false, true // nothing live matches: once more, of those that are archived
+		a.cold = true // nothing live matches: once more, of those that are archived
 	}
 	s.rate(a, fs)
 	if a.weighted {
@@ -429,7 +425,7 @@ func (t *table) why(a *ask, r *record) string {
 		return "superseded by " + string(o.id)
 	case r.is(Rule):
 		return "a Rule whose turn it is not, or that nobody vouches for"
-	case r.Archived && !a.cold:
+	case r.Archived && !a.Archived:
 		return "archived, and other memories match"
 	case !a.wants(r):
 		return "of another kind, time or trust"
