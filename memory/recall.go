@@ -257,18 +257,15 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 	defer t.mu.RUnlock()
 	for _, id := range context {
 		b := bond{fan: 1 + len(t.linkers[id])}
-		links := func(from *record, to ID) {
-			for _, l := range from.more().Links {
-				if l.To == to {
-					b.links++
-				}
-			}
+		if slices.Contains(t.linkers[id], r) {
+			b.links++
 		}
 		if o := t.get(id); o != nil && o != r {
 			b.fan += len(o.more().Links)
-			links(o, r.id)
+			if slices.Contains(t.linkers[r.id], o) {
+				b.links++
+			}
 		}
-		links(r, id)
 		out = append(out, b)
 	}
 	return out
