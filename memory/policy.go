@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -137,11 +136,7 @@ func association(most float64, b bond) float64 {
 
 // logistic draws from the standard logistic distribution, always the same for the same names.
 func logistic(names ...string) float64 {
-	h := fnv.New64a()
-	for _, n := range names {
-		fmt.Fprintf(h, "%d:%s ", len(n), n)
-	}
-	x := rand.NewPCG(h.Sum64(), 0).Uint64() // FNV's low bits are weak
+	x := rand.NewPCG(hashOf(fmt.Sprintf("%q", names)), 0).Uint64() // FNV's low bits are weak
 	u := (float64(x>>11) + 0.5) / (1 << 53)
 	return math.Log(u / (1 - u))
 }
