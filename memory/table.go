@@ -109,9 +109,12 @@ func (t *table) put(n *record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if old != nil {
-		t.takeOut(old, gone, old.text() == n.text()) // its row is that of the next insert
+		t.takeOut(old, gone) // its row is that of the next insert
 	}
 	t.insert(terms, n)
+	if old != nil && old.text() != n.text() {
+		t.dropVector(t.byID[n.id])
+	}
 }
 
 // remove takes a record out that was deleted at a revision, 0: just now. A nil table has none.
@@ -123,17 +126,15 @@ func (t *table) remove(id ID, rev store.Revision) {
 	gone := analyze(t.an, old)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.takeOut(old, gone, false)
+	t.dropVector(t.byID[old.id])
+	t.takeOut(old, gone)
 }
 
-// takeOut takes out a record, with these terms, and its vector unless the next of its row has the same text.
-func (t *table) takeOut(old *record, terms *index.Terms, sameText bool) {
+// takeOut takes out a record, with these terms, and leaves the vector of its row.
+func (t *table) takeOut(old *record, terms *index.Terms) {
 	row := t.byID[old.id]
 	t.enter(old, row, false)
 	t.ix.Remove(row, terms)
-	if !sameText {
-		t.dropVector(row)
-	}
 	t.rows[row] = nil
 	delete(t.byID, old.id)
 }
