@@ -255,13 +255,13 @@ const (
 // a second search says what words they have; each record is there once. A cosine adds as much to the Ratio of a
 // match of no word as to that of a good one, and at most vectorWeight: to what words say, a vector can only add.
 func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
-	q, _ := vectors.Ask(a.vector) // which was checked
-	near := vectors.Search(q, max(nearest, nearestPerK*a.k), func(row uint32) bool { return !a.wants(t.rows[row]) })
+	q, _ := vectors.Ask(a.Vector) // which was checked
+	near := vectors.Search(q, max(nearest, nearestPerK*a.K), func(row uint32) bool { return !a.wants(t.rows[row]) })
 	others := map[uint32]bool{} // rows of the nearest that words have not found
 	for _, m := range near {
 		others[m.Row] = true
 	}
-	ask := a.index(t, nearestPerK*a.k)
+	ask := a.index(t, nearestPerK*a.K)
 	ms := t.ix.Search(ask)
 	said := attributed(ms)
 	for _, m := range ms {

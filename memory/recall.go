@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/index"
@@ -23,27 +22,24 @@ const (
 	candidates = 256 // of the best matches, which a Policy other than Weighted scores
 )
 
-// ask is a Query as it is carried out. Its memory is used again: see done.
+// ask is a Query as it is carried out, with K and At set. Its memory is used again: see done.
 type ask struct {
 	Query
 	tables    []*table // of the scopes that are asked
 	fs        []found
 	ms        []index.Match // memory for what a table's index finds
-	k         int
-	now       time.Time // of the question
-	at, since int64
+	at, since int64         // of what is wanted
 	kinds     uint8         // a bit for each that is wanted
 	cold      bool          // only what is archived is wanted
 	days      [][]text.Term // that the question names
 	situation uint64
-	vector    []float32
 	weighted  bool
 }
 
 var asks = sync.Pool{New: func() any { return new(ask) }}
 
 // begun is the time by which what supersedes something holds: what is dated ahead is found, and hides nothing.
-func (a *ask) begun() int64 { return min(a.at, a.now.UnixMicro()) }
+func (a *ask) begun() int64 { return min(a.at, a.At.UnixMicro()) }
 
 // done ends the use of what was found.
 func (a *ask) done() {
@@ -84,9 +80,9 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 		return nil, err
 	}
 	fs = slices.DeleteFunc(fs, func(f found) bool {
-		return f.score <= 0 || f.Relevance < q.Floor && (q.Text != "" || a.vector != nil)
+		return f.score <= 0 || f.Relevance < q.Floor && (q.Text != "" || a.Vector != nil)
 	})
-	fs = fs[:min(a.k, len(fs))]
+	fs = fs[:min(a.K, len(fs))]
 	hits := slices.Grow(s.due(a), len(fs))
 	for i := range fs {
 		hits = append(hits, fs[i].hit())
@@ -125,17 +121,17 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	}
 	a := asks.Get().(*ask)
 	*a = ask{
-		tables: a.tables, fs: a.fs, ms: a.ms, Query: *q, k: cmp.Or(q.K, defaultK),
-		now: q.At, at: forever, since: math.MinInt64,
-		vector: q.Vector, situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil,
+		Query: *q, tables: a.tables, fs: a.fs, ms: a.ms, at: forever, since: math.MinInt64,
+		situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil,
 	}
+	a.K = cmp.Or(q.K, defaultK)
 	for _, scope := range append([]Scope{s.scope}, q.Also...) {
 		if t := s.b.In(scope).table(); t != nil && !slices.Contains(a.tables, t) {
 			a.tables = append(a.tables, t)
 		}
 	}
 	if q.At.IsZero() {
-		a.now = s.b.o.Now()
+		a.At = s.b.o.Now()
 	} else {
 		a.at = q.At.UnixMicro()
 	}
@@ -147,11 +143,11 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 			a.kinds |= 1 << i
 		}
 	}
-	for _, d := range date.Days(q.Text, a.now) {
+	for _, d := range date.Days(q.Text, a.At) {
 		a.days = append(a.days, d.Terms(s.b.an))
 	}
-	if a.vector == nil && q.Text != "" && s.b.embeds != nil {
-		a.vector = s.b.embeds.query(ctx, q.Text)
+	if a.Vector == nil && q.Text != "" && s.b.embeds != nil {
+		a.Vector = s.b.embeds.query(ctx, q.Text)
 	}
 	return a, nil
 }
@@ -217,7 +213,7 @@ func (s Space) rate(a *ask, fs []found) {
 			newest = max(newest, f.r.said())
 		}
 	}
-	now := a.now.UnixMicro()
+	now := a.At.UnixMicro()
 	for i := range fs {
 		f := &fs[i]
 		m, last, from, most := f.r.more(), f.r.said(), now, 1.0
@@ -236,8 +232,7 @@ func (s Space) rate(a *ask, fs []found) {
 // judge has the host's Policy score what was found.
 func (s Space) judge(ctx context.Context, a *ask, fs []found) error {
 	_, err := call.Do(ctx, 0, func(context.Context) (none struct{}, err error) {
-		q := a.Query
-		q.At = a.now
+		q := a.Query // a copy: a Policy of the host's may change it
 		for i := 0; i < len(fs) && err == nil; i++ {
 			f := &fs[i]
 			c := Candidate{Record: f.r.export(f.t.scope), Parts: f.Parts, near: f.near, uses: f.r.more().Uses,
@@ -277,7 +272,7 @@ func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	wanted := func(is record) bool { is.At = a.at; return a.wants(&is) }
-	first, k := len(fs), a.k
+	first, k := len(fs), a.K
 	if !a.weighted {
 		k = max(k, candidates)
 	}
@@ -286,14 +281,14 @@ func (t *table) search(fs []found, a *ask) []found {
 	}
 	switch {
 	case !slices.ContainsFunc(t.had, wanted):
-	case a.Text == "" && a.vector == nil:
+	case a.Text == "" && a.Vector == nil:
 		for _, r := range t.rows {
 			if r != nil && a.wants(r) {
 				fs = append(fs, found{t: t, r: r, ratio: 1})
 			}
 		}
-	case t.vectors[len(a.vector)].Len() > 0:
-		fs = t.hybrid(fs, a, t.vectors[len(a.vector)])
+	case t.vectors[len(a.Vector)].Len() > 0:
+		fs = t.hybrid(fs, a, t.vectors[len(a.Vector)])
 	case a.Text != "":
 		a.ms = t.ix.Search(a.index(t, k))
 		said := attributed(a.ms)
@@ -371,7 +366,7 @@ func linked(a *ask, fs []found) (hits []Hit) {
 		}
 		for _, r := range next {
 			r = f.t.standing(r, a.begun())
-			if have[r] || !a.allows(r) || len(fs)+len(hits) >= a.k {
+			if have[r] || !a.allows(r) || len(fs)+len(hits) >= a.K {
 				continue
 			}
 			have[r] = true
