@@ -242,8 +242,8 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	if n += rolled; err != nil || !p.AutoInfer {
 		return n, err
 	}
-	found, err := x.infer(ctx, defaultLookback)
-	for _, f := range found[:min(len(found), maxSuggested)] {
+	found, err := x.Infer(ctx, 0)
+	for _, f := range found {
 		f.Confidence = 0 // nobody has looked at it: that of any candidate, whatever the events weigh
 		if _, added := x.Add(ctx, f); added == nil {
 			n++

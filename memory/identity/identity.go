@@ -142,10 +142,7 @@ func all[T any](ctx context.Context, x *Identity, kind string) (ids []string, ou
 	prefix := x.scope.Prefix(kind)
 	for e, err := range x.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		var v T
-		if err == nil {
-			err = codec.Unmarshal(e.Value, &v)
-		}
-		if err != nil {
+		if err = cmp.Or(err, codec.Unmarshal(e.Value, &v)); err != nil {
 			return nil, nil, err
 		}
 		ids, out = append(ids, e.Key[len(prefix):]), append(out, v)
