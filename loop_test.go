@@ -1971,7 +1971,7 @@ func TestAllowedGoesOn(t *testing.T) {
 			w.Mode = act.Gated
 			a, _ := agent(t, flaky{store.NewMem(), left}, arc.Host{Workers: []act.Worker{w}}, nil)
 			r := run(t, a, arc.Objective{ID: "7", Text: "write"})
-			left.Store(n + 2) // the first is of the ruling
+			left.Store(n + 3) // the first two are of the ruling, whose event goes behind those that are there
 			require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()

@@ -44,7 +44,7 @@ type Journal struct {
 	noted  []Event // not yet committed; under mu
 	failed error   // under mu
 	next   int     // the number of the next event, if sure; else at least that; under mu
-	sure   bool
+	sure   bool    // also at first: where the first place is taken the commit conflicts, and is staged again
 }
 
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
@@ -64,7 +64,7 @@ func NewJournal(
 	if onEvent == nil {
 		onEvent = func(Event) {}
 	}
-	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1}
+	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1, sure: true}
 }
 
 // record is what is kept of a step.
