@@ -37,20 +37,17 @@ func (t *Tracker) Record(task string, r Reflection) {
 	t.Recent = append(slices.Clone(last(t.Recent, 63)), e) // cloned, since copies of t share it
 }
 
-// trend returns the last n resonances, oldest first: fewer if there are fewer.
-func (t *Tracker) trend(n int) []float64 {
-	values := []float64{}
+// Issues returns the [Findings] of the recent records.
+func (t *Tracker) Issues() []Issue {
+	values := make([]float64, 0, len(t.Recent))
 	for _, e := range t.Recent {
 		values = append(values, e.Resonance)
 	}
-	return last(values, n)
+	return Findings(values)
 }
 
-// Issues returns the [Findings] of the recent records.
-func (t *Tracker) Issues() []Issue { return Findings(t.trend(trendWindow)) }
-
-// last returns the last n values: all if there are fewer, none if n is negative.
-func last[T any](values []T, n int) []T { return values[max(0, len(values)-max(0, n)):] }
+// last returns the last n values, all if there are fewer.
+func last[T any](values []T, n int) []T { return values[max(0, len(values)-n):] }
 
 // Kinds of what [Findings] finds.
 const (
