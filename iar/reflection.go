@@ -114,8 +114,8 @@ type Issue struct {
 	Text string // words for a person
 }
 
-// Structure reads a reflection and checks its form. It must be one JSON object of at most 512 KiB that has
-// the five fields under their exact names:
+// Structure reads a reflection and checks its form, and, where that is right, its values as [Content] does. It
+// must be one JSON object of at most 512 KiB that has the five fields under their exact names:
 //
 //   - status is one of the four statuses, and summary a string, which may be empty
 //   - confidence is a number in [0,1]; an integer is a number
@@ -138,14 +138,10 @@ func Structure(raw []byte) Result {
 		{"status", &r.Status}, {"confidence", &r.Confidence}, {"summary", &r.Summary},
 		{"potential_issues", &issues}, {"alignment_check", &r.AlignmentCheck},
 	} {
-		value, present := values[f.name]
-		if !present || string(value) == "null" {
+		if value := values[f.name]; value == nil || string(value) == "null" {
 			res.refuse(f.name, "missing required field: %s", f.name)
 		} else if json.Unmarshal(value, f.into) != nil {
 			res.refuse(f.name, "invalid type for field %s", f.name)
-		}
-		if present {
-			res.checkRange(f.name)
 		}
 	}
 	for _, issue := range issues {
@@ -156,6 +152,9 @@ func Structure(raw []byte) Result {
 			res.refuse("potential_issues", "invalid type in field potential_issues")
 		}
 	}
+	if res.Valid {
+		return Content(*r, "")
+	}
 	return res
 }
 
@@ -163,34 +162,21 @@ func Structure(raw []byte) Result {
 // issues and alignment are empty ones. Of a valid one it is advice that the summary only repeats the task.
 func Content(r Reflection, task string) Result {
 	res := Result{Reflection: r, Valid: true}
-	for _, name := range []string{"status", "confidence", "alignment_check"} {
-		res.checkRange(name)
+	if !slices.Contains([]Status{Success, Failure, Warning, Skipped}, r.Status) {
+		res.refuse("status", "invalid status %.64q: want Success, Failure, Warning or Skipped", string(r.Status))
+	}
+	if !inUnit(r.Confidence) {
+		res.refuse("confidence", "confidence %v outside [0,1]", r.Confidence)
+	}
+	for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) {
+		if v, counts := score(r.AlignmentCheck[aspect]); counts && !inUnit(v) {
+			res.refuse("alignment_check", "alignment %.64q is %v, outside [0,1]", aspect, v)
+		}
 	}
 	if task != "" && strings.EqualFold(task, r.Summary) {
 		res.Issues = append(res.Issues, Issue{"summary", "it only repeats the task"})
 	}
 	return res
-}
-
-// checkRange refuses values of a field that are outside its range.
-func (res *Result) checkRange(name string) {
-	r := &res.Reflection
-	switch name {
-	case "status":
-		if !slices.Contains([]Status{Success, Failure, Warning, Skipped}, r.Status) {
-			res.refuse(name, "invalid status %.64q: want Success, Failure, Warning or Skipped", string(r.Status))
-		}
-	case "confidence":
-		if !inUnit(r.Confidence) {
-			res.refuse(name, "confidence %v outside [0,1]", r.Confidence)
-		}
-	case "alignment_check":
-		for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) {
-			if v, counts := score(r.AlignmentCheck[aspect]); counts && !inUnit(v) {
-				res.refuse(name, "alignment %.64q is %v, outside [0,1]", aspect, v)
-			}
-		}
-	}
 }
 
 func (res *Result) refuse(field, format string, args ...any) {
