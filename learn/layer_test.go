@@ -1854,18 +1854,22 @@ func TestFiredInAnotherSpelling(t *testing.T) {
 	require.Nil(t, b.before(c).Fires)
 }
 
-// A complaint about one tool is not overcome by what another has delivered in the situation.
-func TestOvercomeAtItsOwnSkill(t *testing.T) {
+// A complaint is told with what the very case was delivered by afterwards, be it another tool; in another case of
+// the situation nothing is known of that.
+func TestPassedAfterwards(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Situation: "letter", Text: "write to Anna"}
-	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("mail", `{}`),
-		Failed: []reason.Failure{{Task: reason.Task{Skill: "print"}, Complaint: "the margin is too narrow"}}})
+	failed := []reason.Failure{{Task: reason.Task{Skill: "after sales"}, Complaint: "the margin is too narrow"}}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Failed: failed, Plan: plan("after sales", `{}`)})
+	c.Text = "write to Uwe"
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("post", `{}`)})
 	warned := b.before(c).Warnings
 	require.Len(t, warned, 1)
-	require.Equal(t, "print", warned[0].Skill)
+	require.Equal(t, "after sales", warned[0].Skill)
 	require.Empty(t, warned[0].Instead)
-	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("print", `{"margin":3}`)})
-	require.Equal(t, "print", b.before(c).Warnings[0].Instead)
+	c.Text = "write to Anna"
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: plan("mail", `{}`)})
+	require.Equal(t, "mail", b.before(c).Warnings[0].Instead)
 }
 
 // A verdict takes back the memory of its own refusal, and not one that another case has made in the same words.

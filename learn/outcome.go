@@ -347,7 +347,6 @@ const (
 	maxTold     = 8
 	maxLesson   = 600 // bytes of a complaint
 	refusedRef  = "refused"
-	after       = "after " // calls: the Skill of a complaint about all of them
 )
 
 // warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
@@ -371,7 +370,10 @@ func (w *step) refuse(ctx context.Context) {
 	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
 	refused, calls := slices.Clone(o.Failed), summary(cmp.Or(o.Plan, &reason.Plan{}).Calls)
 	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
-		at := reason.Task{Skill: cmp.Or(c.Skill, strings.TrimSuffix(after+calls, after)), Worker: o.Worker}
+		at := reason.Task{Skill: c.Skill, Worker: o.Worker}
+		if at.Skill == "" && calls != "" {
+			at.Skill = "after " + calls // it is of all of them
+		}
 		refused = append(refused, reason.Failure{Task: at, Complaint: o.Complaint})
 	}
 	lessons := each(refused, func(f reason.Failure) *warning {
@@ -390,11 +392,8 @@ func (w *step) refuse(ctx context.Context) {
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, r := range r.Refused {
-			is := func(call reason.PlanCall) bool { return call.Name == r.Skill }
-			whole := r.Skill == "" || strings.HasPrefix(r.Skill, after)
-			may := o.Plan == nil || whole || r.Skill == o.Worker || slices.ContainsFunc(o.Plan.Calls, is)
 			last := r.Events[len(r.Events)-1] // of another case nothing is known
-			if o.Verdict == Delivered && may && last.Instead == "" && last.Case == s.exact {
+			if o.Verdict == Delivered && last.Instead == "" && last.Case == s.exact {
 				r.Events = append(r.Events, event{Advice: of, Case: s.exact, At: g.At, Instead: passed})
 			}
 			r.Events = r.Events[max(0, len(r.Events)-maxEvents):]
