@@ -44,17 +44,14 @@ func assess(s *session, o *odds, t Try, spent float64, approaches []string) Asse
 		t.Approach = cmp.Or(t.Approach, s.Recent[n-1].Approach)
 	}
 	t.Goal, t.Approach = cut(t.Goal), cut(t.Approach)
-	a.same, a.tries = s.failed(t.Goal, t.Approach)
+	by, same := s.failed(t.Goal, t.Approach)
+	a.same, a.tries = same, len(by)
 	a.again, a.other = o.of(a.same, a.tries)
-	by, left := s.approaches(t.Goal), []string(nil)
-	for _, l := range approaches {
-		if !slices.Contains(by, cut(l)) {
-			left = append(left, l)
-		}
-	}
 	a.byOutcomes(s, t.Approach)
 	a.bySigns(s, &t, spent)
 	a.byTries(by)
+	failed := func(approach string) bool { return slices.Contains(by, cut(approach)) }
+	left := slices.DeleteFunc(slices.Clone(approaches), failed)
 	if a.Step != KeepGoing && len(left) > 0 {
 		a.say("left to try: %.200q", left)
 	}
@@ -62,18 +59,6 @@ func assess(s *session, o *odds, t Try, spent float64, approaches []string) Asse
 		a.say("no tries are recorded")
 	}
 	return a
-}
-
-// approaches returns those that failed at a goal since it was last delivered, oldest first, one a try.
-func (s *session) approaches(goal string) (by []string) {
-	for _, o := range s.Recent {
-		if o.Goal == goal && o.Delivered {
-			by = nil
-		} else if o.Goal == goal {
-			by = append(by, o.Approach)
-		}
-	}
-	return by
 }
 
 func (a *Assessment) say(format string, args ...any) {

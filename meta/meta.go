@@ -49,10 +49,10 @@ type outcome struct {
 	Delivered      bool
 }
 
-// add adds a try, and returns how many had failed before, as failed does.
+// add adds a try, and returns how many had failed at its goal before: by its approach, and by all.
 func (s *session) add(t Try) (same, all int) {
 	o := outcome{cut(t.Goal), cut(t.Approach), t.Delivered}
-	same, all = s.failed(o.Goal, o.Approach)
+	by, same := s.failed(o.Goal, o.Approach)
 	for _, r := range t.Reflections {
 		s.Resonance.Record(o.Goal, r)
 	}
@@ -61,20 +61,27 @@ func (s *session) add(t Try) (same, all int) {
 		s.Failures = 0
 	}
 	s.Recent = append(s.Recent[max(0, len(s.Recent)+1-maxOutcomes):], o)
-	return same, all
+	return same, len(by)
 }
 
 func cut(text string) string { return fence.Cut(text, maxText) }
 
-// failed counts the tries at a goal that failed since it was last delivered: by an approach, and by all.
-func (s *session) failed(goal, approach string) (same, all int) {
-	by := s.approaches(goal)
-	for _, a := range by {
-		if a == approach {
-			same++
+// failed returns the approaches of the tries that failed at a goal since it was last delivered, the oldest first,
+// and how many of these tries were by one of them.
+func (s *session) failed(goal, approach string) (by []string, same int) {
+	for _, o := range s.Recent {
+		switch {
+		case o.Goal != goal:
+		case o.Delivered:
+			by, same = nil, 0
+		default:
+			by = append(by, o.Approach)
+			if o.Approach == approach {
+				same++
+			}
 		}
 	}
-	return same, len(by)
+	return by, same
 }
 
 // Sessions are those of a tenant. It may be used concurrently.
