@@ -254,13 +254,9 @@ func (v *look) advisePlans(ctx context.Context, a *Advice) {
 		}
 		a.suggest(p.suggestion(s, c.Text), why)
 	}
-	alike := v.like(ctx)                                    // the most like first
-	same := append(make([]*record, 0, 1+len(alike)), found) // of cases that differ in no more than their words
-	for _, r := range alike {
-		if r.differs(c, s) == otherWords {
-			same = append(same, r)
-		}
-	}
+	alike := v.like(ctx) // the most like first
+	more := func(r *record) bool { return r.differs(c, s) != otherWords }
+	same := append([]*record{found}, slices.DeleteFunc(slices.Clone(alike), more)...)
 	plans, now := merge(c.Scope, same, found, none).inWords(c, s)
 	for _, p := range plans {
 		if a.try(p, now, plans) == "" {
@@ -531,7 +527,7 @@ func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
 		return
 	}
 	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals
-	r.Template, r.Paths = s.template, s.paths()
+	r.Template, r.Paths = s.template, s.paths
 	said := strings.TrimSpace(c.Situation + "\n" + s.template)
 	if said != "" && casesOf(scope).Check() == nil {
 		m, err := w.bank.In(casesOf(scope)).Stage(w.b).Remember(ctx, memory.Draft{
@@ -555,9 +551,8 @@ func (r *record) differs(c *Case, s *shape) string {
 	say(r.Situation != c.Situation, "its situation is another")
 	say(!slices.Equal(r.Conditions, c.Conditions), "its conditions, or the turns before it, are others")
 	say(!slices.Equal(r.Goals, c.Goals), "it serves another goal")
-	now := s.paths()
-	for _, p := range slices.Concat(now, r.Paths) {
-		given, was := slices.Contains(now, p), slices.Contains(r.Paths, p)
+	for _, p := range slices.Concat(s.paths, r.Paths) {
+		given, was := slices.Contains(s.paths, p), slices.Contains(r.Paths, p)
 		say(given && !was, p+" is given")
 		say(was && !given, p+" is not given")
 	}

@@ -18,12 +18,14 @@ import (
 	"github.com/arc-learn/arc/internal/text"
 )
 
+// shape is a case made ready to be compared.
 type shape struct {
-	in       []leaf // the values of the inputs, by path
-	template string // the text with {path} for each of them
-	folded   string // the template without what makes no difference
-	key      string // equal for cases that a plan may serve alike
-	exact    string // equal for cases of a key with equal inputs
+	in       []leaf   // the values of the inputs, by path
+	paths    []string // of these, with their types; an empty list where there are none
+	template string   // the text with {path} for each of them
+	folded   string   // the template without what makes no difference
+	key      string   // equal for cases that a plan may serve alike
+	exact    string   // equal for cases of a key with equal inputs
 }
 
 // leaf is a value with its path, which is dotted: "customer.email", "lines.0.sku".
@@ -56,14 +58,10 @@ func shapeOf(c *Case) (*shape, error) {
 	}
 	s.template = join(split(c.Text, s.in), brace)
 	s.folded = fold(s.template)
-	s.key = digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths()}))
+	s.paths = each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
+	s.key = digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
 	s.exact = digest(s.key + string(raw))
 	return s, nil
-}
-
-// paths are those of the values of the inputs, with their types; an empty list where there are none.
-func (s *shape) paths() []string {
-	return each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
 }
 
 // worded returns the inputs of a case with the words of its text, as if the host had put these there, too,
