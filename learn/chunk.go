@@ -67,7 +67,7 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 			return nil, fmt.Sprintf("%s is %s, and was another in both deliveries", v.path, show(v.now))
 		}
 	}
-	calls, why := m.calls(func(_ string, _, out any, _, why string) (any, string) { return out, why })
+	calls, why := m.calls(nil)
 	if why != "" || samePlan(calls, known) { // the rest was asked of the two that mean them
 		return known, why
 	}
@@ -97,11 +97,18 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 	return calls, ""
 }
 
-// calls binds the calls of the deliveries. What stands in one is what leaf makes of its value in the last
-// delivery, of what it is bound to, of the words around that, and of why it cannot be bound.
-func (m *match) calls(
-	leaf func(path string, v, out any, rest, why string) (any, string),
-) (calls []reason.PlanCall, why string) {
+// bound is a value of a call of the last delivery, as the deliveries bind it.
+type bound struct {
+	path string
+	was  any    // in that delivery
+	now  any    // what stands for it; nil where why says that nothing does
+	rest string // the words around that
+	why  string // it cannot be bound
+}
+
+// calls binds the calls of the deliveries, and says why one of them cannot be bound. In each stands what show
+// makes of a value, or, where that is nil, what it is bound to.
+func (m *match) calls(show func(bound) any) (calls []reason.PlanCall, why string) {
 	last := m.of[len(m.of)-1]
 	for i, call := range last.Calls {
 		n := 0
@@ -113,21 +120,23 @@ func (m *match) calls(
 			was := each(m.of, func(d *delivery) slot { return d.slots[i][n] })
 			n++
 			m.rest.WriteString(path + " ")
-			before := m.rest.Len()
-			out, no := m.bind(path, was)
-			if _, is := out.(empty); is {
-				out = v
+			before, b := m.rest.Len(), bound{path: path, was: v}
+			b.now, b.why = m.bind(path, was)
+			if _, is := b.now.(empty); is {
+				b.now = v
 			}
 			other := func(name string) bool { return !strings.Contains(word(was[0].v), name) }
-			if slices.ContainsFunc(fence.Secrets(word(out)), other) { // of two inputs, half of each
-				no = "names a secret that the deliveries did not"
+			if slices.ContainsFunc(fence.Secrets(word(b.now)), other) { // of two inputs, half of each
+				b.why = "names a secret that the deliveries did not"
 			}
-			if no != "" {
-				no = fmt.Sprintf("%s of %s %s", path, call.Name, no)
+			if b.why != "" {
+				why = cmp.Or(why, fmt.Sprintf("%s of %s %s", path, call.Name, b.why))
 			}
-			out, no = leaf(path, v, out, m.rest.String()[before:], no)
-			why = cmp.Or(why, no)
-			return out
+			if show == nil {
+				return b.now
+			}
+			b.rest = m.rest.String()[before:]
+			return show(b)
 		})
 		calls = append(calls, reason.PlanCall{Name: call.Name, Inputs: encode(inputs)})
 	}

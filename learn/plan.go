@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -495,32 +496,34 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	if !slices.Equal(of[0].in, last.in) { // what the texts of two cases say is the wording, but for names
 		text = strings.Join(naming.FindAllString(text, -1), " ")
 	}
-	own, has := extract.Words(append(said(last.in), text)...), extract.Words(append(said(now.in), words)...)
+	theirs, ours := extract.Words(append(said(last.in), text)...), extract.Words(append(said(now.in), words)...)
+	maps.DeleteFunc(theirs, func(w string, _ bool) bool { return ours[w] })
+	former := func(text string) bool { // it has a word of the former case alone
+		for w := range extract.Words(text) {
+			if theirs[w] {
+				return true
+			}
+		}
+		return false
+	}
 	names := make(map[string]any) // with a value, to tell its type
 	named := false                // the name of a member is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
 		names[l.path] = l.v
 	}
 	taken := func(name string, v any) bool { was, is := names[name]; return is && was != v }
-	s.Calls, _ = newMatch(of, nil).calls(func(path string, v, out any, rest, why string) (any, string) {
-		for w := range extract.Words(rest) {
-			if own[w] && !has[w] { // a word beside the inputs
-				why = "it is of the former case"
-			}
+	s.Calls, _ = newMatch(of, nil).calls(func(b bound) any {
+		named = named || naming.MatchString(b.path) && former(b.path)
+		if b.why == "" && !former(b.rest) && (len(of) > 1 || !naming.MatchString(b.rest)) {
+			return b.now
 		}
-		for w := range extract.Words(path) {
-			named = named || own[w] && !has[w] && naming.MatchString(path)
-		}
-		if why == "" && (len(of) > 1 || !naming.MatchString(rest)) {
-			return out, ""
-		}
-		base := cmp.Or(path, "value") // a parameter is named after its place
+		base := cmp.Or(b.path, "value") // a parameter is named after its place
 		name := base
-		for n := 2; taken(name, v); n++ {
+		for n := 2; taken(name, b.was); n++ {
 			name = fmt.Sprintf("%s %d", base, n)
 		}
-		names[name] = v
-		return "{" + name + "}", ""
+		names[name] = b.was
+		return brace(name)
 	})
 	if s.Parameters = parameters(s.Calls, names); named { // it cannot be shown without
 		s.Calls, s.Parameters = nil, nil
