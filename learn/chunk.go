@@ -45,11 +45,14 @@ type value struct {
 
 func (v *value) constant() bool { return len(v.was) > 1 && v.was[0] == v.was[len(v.was)-1] }
 
+// column is what each of some deliveries has as an input.
+func column(of []*delivery, i int) []any { return each(of, func(d *delivery) any { return d.in[i].v }) }
+
 // newMatch compares deliveries to carry their plan out for the case at hand, or to show it where that is nil.
 func newMatch(of []*delivery, now *shape) *match {
 	m := &match{of: of, shows: now == nil, values: make([]*value, 0, len(of[0].in))}
 	for i, l := range of[0].in {
-		v := &value{path: l.path, now: brace(l.path), was: each(of, func(d *delivery) any { return d.in[i].v })}
+		v := &value{path: l.path, now: brace(l.path), was: column(of, i)}
 		if now != nil {
 			v.now = now.in[i].v
 		}
@@ -181,7 +184,7 @@ func (m *match) use(path string) any {
 // wrong returns why the deliveries do not speak for the values at hand, or what the plan keeps of others.
 func (m *match) wrong(all []*delivery) string {
 	for i, v := range m.values {
-		if why := v.formed(each(all, func(d *delivery) any { return d.in[i].v })); why != "" {
+		if why := v.formed(column(all, i)); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
 		var with []*delivery // those that had the same word: 400 mg is near 500 mg, and 400 g is not
@@ -189,9 +192,9 @@ func (m *match) wrong(all []*delivery) string {
 			with = slices.DeleteFunc(slices.Clone(all), func(d *delivery) bool { return d.in[i].v != v.now })
 		}
 		for j, n := range m.values {
-			was := func(d *delivery) any { return d.in[j].v }
-			if len(with) > 0 && typeOf(n.now) == "number" && !near(n.now, each(with, was), 1.5) {
-				return fmt.Sprintf("%s is %s, far from what was delivered with %s", n.path, show(n.now), show(v.now))
+			if len(with) > 0 && typeOf(n.now) == "number" && !near(n.now, column(with, j), 1.5) {
+				const far = "%s is %s, far from what was delivered with %s"
+				return fmt.Sprintf(far, n.path, show(n.now), show(v.now))
 			}
 		}
 	}
@@ -553,7 +556,7 @@ func word(v any) string {
 	return cmp.Or(s, n.String())
 }
 
-func said(in []leaf) []string { return each(in, func(l leaf) string { return word(l.v) }) }
+func wordsOf(in []leaf) []string { return each(in, func(l leaf) string { return word(l.v) }) }
 
 func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
 

@@ -123,6 +123,7 @@ const (
 	warnKind   = "lw" // by situation: record of what was refused
 	givenKind  = "lg" // by ID of the Advice: given
 	upliftKind = "lu"
+	otherWords = "it is said in other words" // of cases that differ in nothing else
 )
 
 // Open opens the Layer of a tenant, that of Options.Scope, in a directory. The root package's Agent may have
@@ -145,7 +146,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	if call.None(st) {
-		return nil, errors.New("learn: no store: store.NewMem() keeps nothing on a disk, Open makes one in a directory")
+		return nil, errors.New("learn: no store: Open makes one in a directory, store.NewMem() one in memory")
 	}
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
@@ -210,7 +211,7 @@ func (l *Layer) HeldOut(c *Case) bool {
 	return float64(n)/(1<<52) < l.opts.Holdout
 }
 
-// look reads what is known for a case. After an error it reads nothing more, and what it has read is dropped.
+// look reads what is known for a case. It keeps the first error, after which what it has read is dropped.
 type look struct {
 	*Layer
 	c   *Case
@@ -281,6 +282,7 @@ func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 	return why
 }
 
+// suggest adds a plan that has calls, unless the same are suggested.
 func (a *Advice) suggest(s reason.Suggestion, differs string) {
 	same := func(o reason.Suggestion) bool { return samePlan(o.Calls, s.Calls) }
 	may := len(s.Calls) > 0 && !s.Retired && len(a.Suggestions) < maxSuggestions
@@ -409,9 +411,10 @@ func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 		for i, h := range hits { // best first
 			r, refused := &h.Record, h.Record.Source.Ref == refusedRef
 			is := func(o memory.Hit) bool { return o.Record.ID == r.ID }
-			full := r.Kind == memory.Episode && !r.Trusted && len(a.Background) >= maxMemories/2 // facts come first
+			episode := r.Kind == memory.Episode
+			full := episode && !r.Trusted && len(a.Background) >= maxMemories/2 // facts come first
 			if full || slices.ContainsFunc(a.Memories, is) || slices.ContainsFunc(a.Background, is) ||
-				refused && r.Trigger == triggerOf(c, v.s) || r.Kind == memory.Episode && strings.Contains(turns, r.Content) {
+				refused && r.Trigger == triggerOf(c, v.s) || episode && strings.Contains(turns, r.Content) {
 				continue
 			}
 			if refused {
@@ -494,7 +497,7 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 	return out
 }
 
-func textsOf(c *Case, s *shape) []string { return append(append(said(s.in), c.Text), turnsOf(c)...) }
+func textsOf(c *Case, s *shape) []string { return append(append(wordsOf(s.in), c.Text), turnsOf(c)...) }
 func turnsOf(c *Case) []string           { return each(c.Turns, func(m reason.Message) string { return m.Text }) }
 
 // casesOf is where the words of a scope's cases are remembered, to be found as all else is that a scope
@@ -528,17 +531,15 @@ func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
 	}
 	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals
 	r.Template, r.Paths = s.template, s.paths
-	said := strings.TrimSpace(c.Situation + "\n" + s.template)
-	if said != "" && casesOf(scope).Check() == nil {
+	words := strings.TrimSpace(c.Situation + "\n" + s.template)
+	if words != "" && casesOf(scope).Check() == nil {
 		m, err := w.bank.In(casesOf(scope)).Stage(w.b).Remember(ctx, memory.Draft{
-			Kind: memory.Pattern, Content: head(said, memory.MaxText), Slot: s.key, At: w.now(),
+			Kind: memory.Pattern, Content: head(words, memory.MaxText), Slot: s.key, At: w.now(),
 		})
 		w.failed(err)
 		r.Like = m.ID
 	}
 }
-
-const otherWords = "it is said in other words"
 
 // differs says in a sentence what a case has otherwise than the cases of a key.
 func (r *record) differs(c *Case, s *shape) string {

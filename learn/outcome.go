@@ -41,23 +41,24 @@ func (v Verdict) check() error {
 type Outcome struct {
 	Verdict   Verdict          `cbor:",omitzero"`
 	Complaint string           `cbor:",omitzero"` // why it failed, where that is not in Failed
-	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, first to last; of a call its name is the Skill
-	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: not known, or those of Fires
+	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, in order; of a call its name is the Skill
+	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: unknown, or those of Fires
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
 	Utilized  []memory.ID      `cbor:",omitzero"` // memories of the Advice that helped; nil: not known
 	Misled    []memory.ID      `cbor:",omitzero"` // those that led astray
-	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; Ref of the episode
+	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; the episode's Ref
 	Usage     *reason.Usage    `cbor:",omitzero"`
 	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
 	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case: data, pages
 }
 
+// trim cuts an outcome to what is kept of it, for a later verdict.
 func (o *Outcome) trim() {
-	o.Complaint, o.Answer, o.Untrusted = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText), nil
-	o.Failed = slices.Clone(o.Failed[max(0, len(o.Failed)-16):])
+	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
+	o.Failed, o.Untrusted = slices.Clone(o.Failed[max(0, len(o.Failed)-16):]), nil
 	for i, f := range o.Failed {
-		at := reason.Task{Skill: f.Task.Skill, Worker: f.Worker}
-		o.Failed[i] = reason.Failure{Task: at, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
+		task := reason.Task{Skill: f.Task.Skill, Worker: f.Worker}
+		o.Failed[i] = reason.Failure{Task: task, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	}
 }
 
@@ -195,10 +196,10 @@ func (l *Layer) Judge(
 func (l *Layer) StageJudge(
 	ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string,
 ) (Learned, error) {
-	at := l.in(scope)
-	key := at.c.Scope.Key(givenKind, id)
+	look := l.in(scope)
+	key := look.c.Scope.Key(givenKind, id)
 	g, unchanged, err := codec.Load[given](ctx, b, key)
-	if err = cmp.Or(at.err, v.check(), err); err == nil && g.At.IsZero() {
+	if err = cmp.Or(look.err, v.check(), err); err == nil && g.At.IsZero() {
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
 	if err != nil || v == g.Outcome.Verdict && v != Unknown { // it is so already
@@ -271,6 +272,7 @@ func (r *record) ready(id string, c *Case, s *shape) bool {
 	return why == ""
 }
 
+// share puts a scope last among those that came to what is kept at a Lessons scope.
 func (r *record) share(scope memory.Scope) {
 	others := slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope })
 	r.Scopes = append(others[max(0, len(others)+1-maxScopes):], scope)
@@ -303,6 +305,7 @@ func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, 
 	return all.Uplift(), cmp.Or(v.err, err)
 }
 
+// credit says what the memories that were told, and the worker, have done for the case.
 func (w *step) credit(ctx context.Context) {
 	c, o := &w.Case, &w.Outcome
 	f := memory.Feedback{Key: digest(adviceID(c)), Situation: c.Situation, Shown: w.Shown}
@@ -334,8 +337,9 @@ type warning struct {
 	Events       []event  // what came of it, the latest last
 }
 
+// event is what came of a case at a warning, or that its delivery was found wrong.
 type event struct {
-	Advice, Case string // Case: shape.exact
+	Advice, Case string // adviceID; shape.exact
 	At           time.Time
 	Instead      string // what passed; "": it was refused
 }
@@ -370,17 +374,17 @@ func (w *step) refuse(ctx context.Context) {
 	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
 	refused, calls := slices.Clone(o.Failed), summary(cmp.Or(o.Plan, &reason.Plan{}).Calls)
 	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
-		at := reason.Task{Skill: c.Skill, Worker: o.Worker}
-		if at.Skill == "" && calls != "" {
-			at.Skill = "after " + calls // it is of all of them
+		task := reason.Task{Skill: c.Skill, Worker: o.Worker}
+		if task.Skill == "" && calls != "" {
+			task.Skill = "after " + calls // it is of all of them
 		}
-		refused = append(refused, reason.Failure{Task: at, Complaint: o.Complaint})
+		refused = append(refused, reason.Failure{Task: task, Complaint: o.Complaint})
 	}
 	lessons := each(refused, func(f reason.Failure) *warning {
 		complaint := head(join(split(f.Complaint, s.in), brace), maxLesson)
 		own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
-		said, skill := strings.TrimSpace(complaint), cmp.Or(f.Task.Skill, f.Worker)
-		return &warning{Skill: skill, Said: said, Own: own, Class: digest(fold(class))}
+		skill, complaint := cmp.Or(f.Task.Skill, f.Worker), strings.TrimSpace(complaint)
+		return &warning{Skill: skill, Said: complaint, Own: own, Class: digest(fold(class))}
 	})
 	passed := cmp.Or(calls, "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
@@ -430,7 +434,7 @@ func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.tem
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a
 // whole value or as [iar.Copied] finds it, or it quotes a complaint.
 func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
-	mine := append(said(g.shape.in), g.Case.Text)
+	mine := append(wordsOf(g.shape.in), g.Case.Text)
 	copied := iar.Copied(mine, g.strangers, complaints)
 	for _, call := range calls {
 		v, err := schema.Read(call.Inputs)
@@ -439,8 +443,9 @@ func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
-			if !slices.ContainsFunc(mine, has) && (slices.ContainsFunc(g.strangers, has) || copied(word(l.v))) {
-				return fmt.Sprintf("%s: %s is of a memory, page, message, answer or complaint alone", call.Name, l.path)
+			theirs := slices.ContainsFunc(g.strangers, has) || copied(word(l.v))
+			if theirs && !slices.ContainsFunc(mine, has) {
+				return call.Name + ": " + l.path + " is of a memory, page, message, answer or complaint alone"
 			}
 		}
 	}

@@ -78,7 +78,7 @@ type delivery struct {
 	scope memory.Scope
 }
 
-type slot struct {
+type slot struct { // a value of a call, and where inputs stand in it
 	leaf
 	cut []piece
 }
@@ -130,6 +130,7 @@ func (r *record) inWords(c *Case, s *shape) ([]*plan, *shape) {
 
 func inOrder(a, b *delivery) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) }
 
+// planID is of the names of calls and of the paths of their inputs, whatever their values.
 func planID(calls []reason.PlanCall) string {
 	names := each(calls, func(c reason.PlanCall) []string {
 		v, _ := schema.Read(c.Inputs)
@@ -192,11 +193,13 @@ func (r *record) stop(advice string, at time.Time) {
 	}
 }
 
+// takeBack takes out what came of an Advice before.
 func (r *record) takeBack(advice string) {
 	is := func(e event) bool { return e.Advice == advice }
 	r.Wrong = slices.DeleteFunc(slices.Clone(r.Wrong), is)
 	for _, p := range r.Plans {
-		p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool { return d.ID == advice })
+		its := func(d *delivery) bool { return d.ID == advice }
+		p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), its)
 	}
 	for _, w := range r.Refused {
 		w.Events = slices.DeleteFunc(slices.Clone(w.Events), is)
@@ -204,6 +207,7 @@ func (r *record) takeBack(advice string) {
 	r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
 }
 
+// count adds a verdict to the figures of a plan, or takes it back, and returns what they have of it.
 func (r *record) count(id string, v Verdict, by int) Verdict {
 	switch p := r.plan(id); {
 	case p == nil:
@@ -243,7 +247,7 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 	return r, nil
 }
 
-// empty reports whether a record has nothing, and need not be kept where none is: as of what fired in other words.
+// empty reports whether a record has nothing, and need not be kept: as of what fired in other words.
 func (r *record) empty() bool {
 	has := func(p *plan) bool {
 		return p.Retired || p.Edit != nil || p.Delivered+p.Failed+len(p.Deliveries) > 0
@@ -297,11 +301,8 @@ func (v *look) sources(ctx context.Context, kind, id string) (from []*record, up
 }
 
 func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) *record {
-	if v.err != nil {
-		return noRecord
-	}
 	r, err := v.load(ctx, v.group.Store(), scope.Key(kind, id))
-	v.err = err
+	v.err = cmp.Or(v.err, err)
 	return r
 }
 
@@ -316,7 +317,7 @@ func (v *look) plans(ctx context.Context, key string) *record {
 	}
 	out := merge(v.c.Scope, from, up, func(d *delivery) string { return v.lapsed(ctx, d) })
 	very := func(d *delivery) bool { return len(d.in) > 0 && slices.Equal(d.in, v.s.in) }
-	rank := func(p *plan) float64 { // those that delivered the very case, or that a person has written, come first
+	rank := func(p *plan) float64 { // what delivered the very case, or a person has written, comes first
 		if p.Edit != nil || slices.ContainsFunc(p.Deliveries, very) {
 			return 1 + p.worth()
 		}
@@ -359,8 +360,8 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 			p.why = cmp.Or(p.why, why)
 			return why != ""
 		})
-		told := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
-		if !slices.ContainsFunc(p.Deliveries, told) { // all are of one other scope
+		shared := func(d *delivery) bool { return d.scope == scope || d.scope != p.Deliveries[0].scope }
+		if !slices.ContainsFunc(p.Deliveries, shared) { // all are of one other scope
 			p.Deliveries = nil
 		}
 		return len(p.Deliveries) == 0 && p.Edit == nil && own.plan(p.ID) == nil
@@ -380,6 +381,7 @@ func (r *record) stops(p *plan, d *delivery) string {
 	return "a person has changed it"
 }
 
+// written reports whether a delivery was made as a person has written the plan, but for parameters.
 func (p *plan) written(d *delivery) bool {
 	as := delivery{Calls: p.Edit}
 	as.readCalls(nil)
@@ -402,13 +404,12 @@ func (p *plan) fire(
 	if p.Retired {
 		return nil, "a person has retired it"
 	}
-	var since time.Time // when others' deliveries begin to count: with its last six, but for a number beyond its own
+	var since time.Time // others count since its last six deliveries, but for a number beyond its own
 	if n := len(p.Deliveries) - maxDeliveries; n >= 0 {
 		since = p.Deliveries[n].At
 	}
 	for i, l := range now.in {
-		was := each(p.Deliveries, func(d *delivery) any { return d.in[i].v })
-		if typeOf(l.v) == "number" && !near(l.v, was, 1) {
+		if typeOf(l.v) == "number" && !near(l.v, column(p.Deliveries, i), 1) {
 			since = time.Time{}
 		}
 	}
@@ -496,7 +497,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	if !slices.Equal(of[0].in, last.in) { // what the texts of two cases say is the wording, but for names
 		text = strings.Join(naming.FindAllString(text, -1), " ")
 	}
-	theirs, ours := extract.Words(append(said(last.in), text)...), extract.Words(append(said(now.in), words)...)
+	theirs, ours := extract.Words(append(wordsOf(last.in), text)...), extract.Words(append(wordsOf(now.in), words)...)
 	maps.DeleteFunc(theirs, func(w string, _ bool) bool { return ours[w] })
 	former := func(text string) bool { // it has a word of the former case alone
 		for w := range extract.Words(text) {
@@ -538,7 +539,7 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 	names := make(map[string]string)
 	for _, c := range calls {
 		v, _ := schema.Read(c.Inputs)
-		for _, m := range braced.FindAllStringSubmatch(strings.Join(said(leaves(v)), "\x00"), -1) {
+		for _, m := range braced.FindAllStringSubmatch(strings.Join(wordsOf(leaves(v)), "\x00"), -1) {
 			if v, is := had[m[1]]; is || had == nil {
 				names[m[1]] = schema.TypeOf(v)
 			}
