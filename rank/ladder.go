@@ -65,15 +65,6 @@ func (d *difficulty) chance(c *curve) (p float64) {
 	return p
 }
 
-// after takes a failure in.
-func (d difficulty) after(c *curve) difficulty {
-	for i := range d {
-		d[i] *= 1 - c[i]
-	}
-	d.scale()
-	return d
-}
-
 // rating is what a candidate can do, and what its attempts took.
 type rating struct {
 	At, Doubt   float64 // logits, and their variance
@@ -98,9 +89,8 @@ func (r *rating) learn(d difficulty, success bool, billionths int64) {
 		r.USD, r.Priced = r.USD*mostRated/r.Priced, mostRated
 	}
 	c := r.curve(0)
-	p, slope, y := 0.0, 0.0, 0.0
+	p, slope, y := d.chance(&c), 0.0, 0.0
 	for i, w := range d {
-		p += w * c[i]
 		slope += w * c[i] * (1 - c[i])
 	}
 	if success {
@@ -116,7 +106,10 @@ func (sk *skill) difficulty(failed []string) difficulty {
 	d := untried
 	for _, name := range failed {
 		c := sk.known(name).rec.Rating.curve(0)
-		d = d.after(&c)
+		for i := range d {
+			d[i] *= 1 - c[i]
+		}
+		d.scale()
 	}
 	return d
 }
