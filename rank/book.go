@@ -73,9 +73,9 @@ const (
 )
 
 // Open returns the Book of a tenant; its scope is the empty one. The Group is the one that the tenant's other
-// parts share, or one of its own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has the
-// same store. now is the clock; nil: time.Now. The draws of Learned and Weighted depend on the seed. The logger,
-// if any, hears of unreadable records.
+// parts share, or one of its own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has
+// the same store. now is the clock; nil: time.Now. The draws of Learned and Weighted depend on the seed. The
+// logger, if any, hears of unreadable records.
 func Open(
 	ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger,
 ) (*Book, error) {

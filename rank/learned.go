@@ -132,8 +132,8 @@ func (r *record) predict(sk *skill, key int32, y float64, now time.Time) (common
 		common, _ = m.common(sk, key)
 		expected += common
 		n, sum := r.at(key, m.now)
-		// A sample and the mean of those before it deviate from what is expected independently, but for what the
-		// kind adds: the mean of the product is its variance.
+		// A sample and the mean of those before it deviate from what is expected independently, but for what
+		// the kind adds: the mean of the product is its variance.
 		if n > 0 {
 			r.Kind.add(1, (y-expected)*(sum/n-expected), now.Unix())
 		}

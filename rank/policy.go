@@ -66,8 +66,9 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 //
 //	success ∕ (1 + cost per success in US dollars)
 //
-// over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight; for
-// the pick none is below .02, so that who failed is tried again. It stays the same until something is observed.
+// over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that weight;
+// for the pick it is .02 at least, so that who failed is tried again. The pick is the same until something is
+// observed.
 func (b *Book) Weighted() Policy { return policy{b, b.weighted} }
 
 const leastWeight = .02
@@ -90,7 +91,7 @@ func (b *Book) weighted(_ *skill, t Task, cs []Candidate) []contender {
 	}
 	seed := mix(b.seed, string(b.scope.name), t.Skill, t.Key) + attempts
 	for i := range fs {
-		// The least of exponential times with these rates belongs to each candidate in proportion to its rate.
+		// The least of exponential times with these rates is each candidate's in proportion to its rate.
 		fs[i].by = math.Log(uniform(mix(seed, cs[i].Name))) / max(leastWeight, fs[i].score)
 	}
 	return fs

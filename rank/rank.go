@@ -118,8 +118,8 @@ func (u *Usage) Since(was *Usage) *Usage {
 
 // Sample is the outcome of one attempt. It holds no text of the case. A NaN, or a cost below 0, is unknown.
 type Sample struct {
-	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run replaces
-	// the former, if that is among the last 200, as a later verdict does. "": each call is another attempt.
+	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run, as of
+	// a later verdict, replaces the former if that is among the last 200. "": each call is another attempt.
 	Run       string `cbor:",omitzero"`
 	Candidate string `cbor:",omitzero"`
 	Task

@@ -9,8 +9,8 @@ import (
 
 // Stats sum up several attempts.
 type Stats struct {
-	// Usage has the sums of tokens and dollars; Calls and Cached are 0. CostUSD is of the attempts that reported
-	// a cost, EstimateUSD of those that have an estimate alone; nil: there are none.
+	// Usage has the sums of tokens and dollars; Calls and Cached are 0. CostUSD is of the attempts that
+	// reported a cost, EstimateUSD of those that have an estimate alone; nil: there are none.
 	Usage
 	Attempts  int
 	Judged    int // attempts whose outcome tells about skill: Delivered, Failed and Malformed

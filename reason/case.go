@@ -45,8 +45,8 @@ type Case struct {
 
 // Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
 // ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
-// (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is a
-// person's message: memories are recalled by it, too, and the episode has it in place of Text.
+// (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
+// a person's message: memories are recalled by it, too, and the episode has it in place of Text.
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
@@ -100,8 +100,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		}
 		values[k] = v
 	}
-	// The calls are filled as JSON text, in one pass, so that no value is looked into for another parameter: a
-	// string that is {name} and nothing else becomes the value in its own type, {name} in a longer one its text.
+	// The calls are filled as JSON text, in one pass, so that no value is looked into for another parameter.
+	// A string that is {name} and nothing else becomes the value in its own type; a longer one gets its text.
 	var swap, apart []string // apart: no two values stand together
 	for _, p := range slices.Sorted(maps.Keys(s.Parameters)) {
 		v, ok := values[p]

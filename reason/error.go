@@ -158,7 +158,7 @@ var (
 	emptyAccount = regexp.MustCompile(`(?i)insufficient[_ -]?(quota|balance|credit|fund)|current[_ -]quota|` +
 		`credit balance is too low|payment required|billing[_ -](hard[_ -])?(limit|not[_ -]active|error)|` +
 		`out of credits?|no credits? (left|remaining)|available credits|arrear|account[ _-]?overdue|欠费|余额不足`)
-	// The code of an empty account decides alone; its words are also those of a minute's quota that is used up.
+	// The code of an empty account decides alone. Its words are also those of a minute's quota, used up.
 	emptyCode = regexp.MustCompile(
 		`(?i)^(insufficient_|exceeded_current_quota|billing_|arrear|account.?overdue)`)
 

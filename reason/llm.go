@@ -140,8 +140,9 @@ func takes(workers []Card, t *Task) (err error) {
 
 // Answer asks the model what a worker wants to know, and returns "" where the brief does not say.
 func (l *LLM) Answer(ctx context.Context, b *Brief, questions []string) (string, *Usage, error) {
-	r, err := l.request(newPrompt(b, questions...), answerRules, json.RawMessage(`{"type":"object","required":["known","answer"],`+
-		`"properties":{"known":{"type":"boolean"},"answer":{"type":"string"}}}`))
+	schema := json.RawMessage(`{"type":"object","required":["known","answer"],` +
+		`"properties":{"known":{"type":"boolean"},"answer":{"type":"string"}}}`)
+	r, err := l.request(newPrompt(b, questions...), answerRules, schema)
 	if err != nil {
 		return "", nil, err
 	}

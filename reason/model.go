@@ -142,8 +142,8 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	own := *r
 	own.Tools = each(r.Tools, shaped)
-	// Whoever is told cleans each piece for itself, so that a secret has to be in one piece with what names it:
-	// what may be the beginning of one is held back until it goes on as something else, 4 KiB of it at most.
+	// Whoever is told cleans each piece for itself, so that a secret has to be in one piece with what names
+	// it. Up to 4 KiB that may be the beginning of one are held back until they go on as something else.
 	told, held := new(thoughts), ""
 	if r.OnText != nil {
 		own.OnText = func(piece string) {
@@ -201,10 +201,13 @@ func shaped(t Tool) Tool {
 	return t
 }
 
-// begins matches the end of a text that may be the beginning of a secret: a word, and up to four before it that
-// name it, by a sign, as "key = x", or as "the password is x"; or of a letter. gap matches what ends a word.
-var begins, gap = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
-	`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*\x{FFFD}{0,3}$`), regexp.MustCompile(`[^!-~]`)
+var (
+	// begins matches the end of a text that may be the beginning of a secret: a word, and up to four before
+	// it that name it, by a sign, as "key = x", or as "the password is x"; or of a letter.
+	begins = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
+		`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*\x{FFFD}{0,3}$`)
+	gap = regexp.MustCompile(`[^!-~]`) // what ends a word
+)
 
 func (r *Response) unthink(structured bool) error {
 	var t thoughts

@@ -60,8 +60,8 @@ type Task struct {
 	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"`
 }
 
-// PlanCall is one call of a plan: a task, or a tool. ResultDigest says what the tool returned, see tools.Digest;
-// "": not known. A plan that fires is to be left where a call returns something else.
+// PlanCall is one call of a plan: a task, or a tool. ResultDigest says what the tool returned, see
+// tools.Digest; "": not known. A plan that fires is to be left where a call returns something else.
 type PlanCall struct {
 	Name         string          `cbor:",omitzero"`
 	Inputs       json.RawMessage `json:",omitempty"`
@@ -123,8 +123,8 @@ type Failure struct {
 // Answer is what a person, or the reasoner, answered to a question.
 type Answer struct{ Question, Text string }
 
-// Source tells a Reasoner what the host knows about the work: texts of at most so many tokens, the most useful
-// first, of files or pages each with its name. That it failed is told, and what is decided then is no plan.
+// Source tells a Reasoner what the host knows about the work: texts of at most so many tokens, the most
+// useful first, of files or pages each with its name. Where it fails that is told, and no plan is learned.
 type Source func(ctx context.Context, objective string, tokens int) ([]string, error)
 
 // Card is what a reasoner is told of a worker: a name, a description with what it is there to change, the

@@ -71,8 +71,8 @@ type Range struct {
 type Store interface {
 	// Get returns the entry of key, or ErrNotFound.
 	Get(ctx context.Context, key string) (Entry, error)
-	// Scan yields the entries of r in key order, all of one state of the store. It ends after the first error.
-	// The body may call any method.
+	// Scan yields the entries of r in key order, all of one state of the store. It ends after the first
+	// error. The body may call any method.
 	Scan(ctx context.Context, r Range) iter.Seq2[Entry, error]
 	// Commit applies all ops or none, and returns the revision that the written keys now have. It returns
 	// ErrConflict (a *[ConflictError]) when a condition does not hold. When it returns nil the commit is

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Sub returns the part of st whose keys begin with prefix, as a Store of its own: its keys have no prefix, and
-// are that much shorter than 4 KiB. Its Close does nothing. A [Group] over it follows the changes of st.
+// Sub returns the part of st whose keys begin with prefix, as a Store of its own: its keys have no prefix,
+// and are that much shorter than 4 KiB. Its Close does nothing. A [Group] over it follows the changes of st.
 func Sub(st Store, prefix string) Store {
 	if of, ok := st.(sub); ok { // a Sub of a Sub is one of the store below
 		st, prefix = of.st, of.prefix+prefix

@@ -30,8 +30,8 @@
 // a success of which nothing shows is a failure. It is acted on again once it was read anew. A worker that
 // has failed at it three times in five minutes rests for ten, and so does one that was refused, or is not
 // there. A run that waits for a person is canceled once the goal is met without it, and where the goal wants
-// something else now, is disabled or deleted; one that is at work ends, and no reading judges it. Who deletes a
-// goal while no Keeper has it open disables it first: nobody else knows of its run.
+// something else now, is disabled or deleted; one that is at work ends, and no reading judges it. Who deletes
+// a goal while no Keeper has it open disables it first: nobody else knows of its run.
 //
 // A remedy that does not help is tried again without end, some 500 times a day, and so are those of two goals
 // that undo each other: a longer cooldown, or a worker with a Mode that asks a person, bounds that.

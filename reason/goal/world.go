@@ -165,8 +165,8 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 	return nil
 }
 
-// OnEvent is for arc.Options: it applies the deltas of tasks that passed, also of runs that are no dispatches.
-// It takes those of the World's own scope alone. What runs in other processes report, the next reading has.
+// OnEvent is for arc.Options: it applies the deltas of tasks that passed in the World's scope, also of runs
+// that are no dispatches. What runs in other processes report, the next reading has.
 func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	var deltas []reason.Delta
 	if scope == w.scope && e.Kind == "passed" && json.Unmarshal(e.Data, &deltas) == nil {

@@ -49,8 +49,8 @@ var patience = 20 * time.Second
 // key must not stand in an error.
 const key = "sk-reasontest-0123456789abcdef"
 
-// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a server, of
-// answers that are streamed and of others:
+// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a server,
+// of answers that are streamed and of others:
 //
 //   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given, and nothing else
 //   - answer: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a

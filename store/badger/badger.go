@@ -8,8 +8,8 @@
 // instead, in up to 1 GB of memory, while commits wait and reads go on: after many tables, and by Compact.
 //
 // One process at a time has a directory open, on a local file system. While less than 256 MiB of the disk are
-// free, and without descriptors or inodes, commits are refused with [store.ErrFull] and reads go on; while the
-// store is rewritten such a lack may end the process, because Badger writes through memory maps, and nothing
+// free, and without descriptors or inodes, commits are refused with [store.ErrFull] and reads go on; while
+// the store is rewritten such a lack may end the process, as Badger writes through memory maps, and nothing
 // acknowledged is lost. There is no repair: restore a copy (see [store.Copy]). Not for systems of 32 bits.
 package badger
 

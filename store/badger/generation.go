@@ -234,8 +234,8 @@ func (g *generation) sync(size int) (err error) {
 	return err
 }
 
-// makeReady fills the log's next hole, in which nothing was written, with the zeros as which it reads. A sync of
-// bytes that have a place on the disk takes a third less time: the file system's books stay as they are.
+// makeReady fills the log's next hole, in which nothing was written, with the zeros as which it reads. A sync
+// of bytes that have a place on the disk takes a third less time: the file system's books stay as they are.
 func (g *generation) makeReady() {
 	if hole, _ := g.file.Seek(0, 4); hole > 0 && hole < g.db.Opts().MemTableSize { // SEEK_HOLE of Linux
 		_, _ = g.file.WriteAt(zeros, hole) // without room it is as if this were not there

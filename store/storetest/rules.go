@@ -58,8 +58,8 @@ func scanEnds(k *kit) {
 	k.equal(k.value("a"), "x", "value after a commit whose context had ended")
 }
 
-// model holds random commits of puts, deletes and checks, under conditions that hold or not, gets, and scans of
-// random ranges against a map; now and then the store is compacted, or opened again.
+// model holds random commits of puts, deletes and checks, under conditions that hold or not, gets, and scans
+// of random ranges against a map; now and then the store is compacted, or opened again.
 func model(k *kit) {
 	r := rand.New(rand.NewPCG(1, 2))
 	keys := []string{"Z", "a", "a/b", "a/bb", "a/c", "a0", "b", "k1", "kk", "kk2", "é", "ü"} // in their order
