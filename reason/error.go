@@ -79,7 +79,7 @@ func Classify(err error) *Error {
 	}
 	text := err.Error()
 	text = text[:min(len(text), maxRead)]
-	e = &Error{Status: statusIn(err, text), Wait: waitIn(text), Err: err}
+	e = &Error{Status: statusIn(text), Wait: waitIn(text), Err: err}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		e.Class = Permission
@@ -220,12 +220,8 @@ var statusWord = regexp.MustCompile(
 		`\b([45]\d\d) (?:Bad Request|Unauthorized|Payment Required|Forbidden|Request Timeout|Conflict|` +
 		`Too Many Requests|Internal Server Error|Bad Gateway|Service Unavailable|Gateway Timeout)`)
 
-// statusIn is the HTTP status that an error tells, 0 for none.
-func statusIn(err error, words string) int {
-	var told interface{ HTTPStatusCode() int } // of the AWS SDK and others
-	if errors.As(err, &told) {
-		return told.HTTPStatusCode()
-	}
+// statusIn is the HTTP status that words tell, 0 for none.
+func statusIn(words string) int {
 	groups := statusWord.FindStringSubmatch(words)
 	if groups == nil {
 		return 0

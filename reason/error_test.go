@@ -18,11 +18,6 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-type awsError struct{ status int }
-
-func (e *awsError) Error() string       { return "operation error" }
-func (e *awsError) HTTPStatusCode() int { return e.status }
-
 func TestClassify(t *testing.T) {
 	var none *reason.Error
 	typed := &reason.Error{Class: reason.RateLimited, Wait: time.Minute}
@@ -62,8 +57,8 @@ func TestClassify(t *testing.T) {
 		{errors.New(""), "", 0},
 		{fmt.Errorf("call: %w", typed), reason.RateLimited, time.Minute},
 		{fmt.Errorf("call: %w", none), "", 0},
-		{&awsError{503}, reason.Unavailable, 0},
-		{&awsError{403}, reason.Permission, 0},
+		{"operation error Bedrock Runtime: InvokeModel, https response error StatusCode: 503, RequestID: 1", reason.Unavailable, 0},
+		{"operation error Bedrock Runtime: InvokeModel, https response error StatusCode: 403, RequestID: 1", reason.Permission, 0},
 		{fmt.Errorf("read: %w", fs.ErrPermission), reason.Permission, 0},
 		{context.DeadlineExceeded, reason.Unavailable, 0},
 		{fmt.Errorf("HTTP 429: %w", context.Canceled), "", 0},
