@@ -82,8 +82,8 @@ func Open(
 	if g == nil || call.None(g.Store()) {
 		return nil, errors.New("rank: no store: give it store.NewGroup(st), of store.NewMem() or badger.Open")
 	}
-	b := &book{group: g, now: call.Clock(now), seed: seed, logger: cmp.Or(logger, slog.New(slog.DiscardHandler))}
-	b.scopes, b.pacers = map[store.Scope]*scope{}, map[string]account{}
+	b := &book{group: g, now: call.Clock(now), seed: seed, scopes: map[store.Scope]*scope{}}
+	b.pacers, b.logger = map[string]account{}, cmp.Or(logger, slog.New(slog.DiscardHandler))
 	read := func(ctx context.Context) error { return b.load(codec.Scan(ctx, g.Store(), kindName, pacerName)) }
 	g.Follow("s/", b.apply, read)
 	if err := read(ctx); err != nil {
@@ -184,9 +184,10 @@ func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) err
 // entry returns what the ring keeps of the sample.
 func (s *Sample) entry() entry {
 	e := entry{
-		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()), Wall: held(s.Wall.Milliseconds()),
-		Outcome: int32(slices.Index(outcomes[:], s.Outcome)), Confidence: -1, USD: -1, Reward: float32(math.NaN()),
-		In: held(int64(s.Input)), Out: held(int64(s.Output)),
+		Run: hash(s.Run), Key: hash(s.Key), At: max(0, s.At.UnixMilli()),
+		Outcome: int32(slices.Index(outcomes[:], s.Outcome)),
+		Wall:    held(s.Wall.Milliseconds()), In: held(int64(s.Input)), Out: held(int64(s.Output)),
+		Confidence: -1, USD: -1, Reward: float32(math.NaN()), // until one is given
 	}
 	if s.Confidence != nil && !math.IsNaN(*s.Confidence) {
 		e.Confidence = int32(math.Round(min(1, max(0, *s.Confidence)) * billion))

@@ -83,7 +83,8 @@ func (r *rating) curve(deviations float64) (c curve) {
 // learn takes an attempt at a task of the difficulty in, by one step of an extended Kalman filter.
 func (r *rating) learn(d difficulty, success bool, billionths int64) {
 	if billionths >= 0 {
-		r.USD, r.Priced = r.USD+float64(billionths)/billion, r.Priced+1
+		r.USD += float64(billionths) / billion
+		r.Priced++
 	}
 	if r.Priced > mostRated {
 		r.USD, r.Priced = r.USD*mostRated/r.Priced, mostRated
@@ -138,11 +139,12 @@ func (sk *skill) rungs(t Task, cs []Candidate) []rung {
 	rungs := make([]rung, len(cs))
 	for i := range cs {
 		g, r := &rungs[i], &sk.known(cs[i].Name).rec.Rating
+		g.price = cs[i].Price
 		if !slices.Contains(t.Failed, cs[i].Name) { // once is enough
 			c := r.curve(curiosity)
 			g.chance = hard.chance(&c)
 		}
-		if g.price = cs[i].Price; g.price == 0 {
+		if g.price == 0 {
 			g.price = (usual + r.USD) / (1 + r.Priced)
 		}
 	}

@@ -51,7 +51,8 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 		f := contender{of: i, score: c.Prior}
 		if s := sk.summary(c.Name); s.Judged >= minSamples {
 			wall := time.Duration(ratio(float64(s.Wall)*float64(time.Millisecond), int(s.Attempts)))
-			f.score = successWeight*ratio(float64(s.Delivered), int(s.Judged)) - wallWeight*min(2, wall.Minutes())
+			success := ratio(float64(s.Delivered), int(s.Judged))
+			f.score = successWeight*success - wallWeight*min(2, wall.Minutes())
 			if s.claims >= minSamples {
 				f.score += confidenceWeight * ratio(float64(s.good)/billion, s.goodClaims)
 			}

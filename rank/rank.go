@@ -92,9 +92,9 @@ func (u *Usage) Add(v *Usage) *Usage {
 		return new(*cmp.Or(a, new(0.)) + *b)
 	}
 	return &Usage{
-		Calls: u.Calls + max(0, v.Calls), Input: u.Input + max(0, v.Input), Output: u.Output + max(0, v.Output),
-		Cached: u.Cached + max(0, v.Cached), CostUSD: usd(u.CostUSD, v.CostUSD),
-		EstimateUSD: usd(u.EstimateUSD, v.EstimateUSD),
+		Calls: u.Calls + max(0, v.Calls), Input: u.Input + max(0, v.Input),
+		Output: u.Output + max(0, v.Output), Cached: u.Cached + max(0, v.Cached),
+		CostUSD: usd(u.CostUSD, v.CostUSD), EstimateUSD: usd(u.EstimateUSD, v.EstimateUSD),
 	}
 }
 
@@ -110,9 +110,9 @@ func (u *Usage) Since(was *Usage) *Usage {
 		return new(max(0, *now-*was))
 	}
 	return &Usage{
-		Calls: max(0, u.Calls-was.Calls), Input: max(0, u.Input-was.Input), Output: max(0, u.Output-was.Output),
-		Cached: max(0, u.Cached-was.Cached), CostUSD: usd(u.CostUSD, was.CostUSD),
-		EstimateUSD: usd(u.EstimateUSD, was.EstimateUSD),
+		Calls: max(0, u.Calls-was.Calls), Input: max(0, u.Input-was.Input),
+		Output: max(0, u.Output-was.Output), Cached: max(0, u.Cached-was.Cached),
+		CostUSD: usd(u.CostUSD, was.CostUSD), EstimateUSD: usd(u.EstimateUSD, was.EstimateUSD),
 	}
 }
 

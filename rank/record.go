@@ -53,8 +53,10 @@ const (
 )
 
 var (
-	mostRows  = [tables]int{hours, days, kinds, window}
-	rowBytes  = [tables]int{binary.Size(tally{}), binary.Size(tally{}), binary.Size(cell{}), binary.Size(entry{})}
+	mostRows = [tables]int{hours, days, kinds, window}
+	rowBytes = [tables]int{
+		binary.Size(tally{}), binary.Size(tally{}), binary.Size(cell{}), binary.Size(entry{}),
+	}
 	headBytes = binary.Size(head{})
 )
 
@@ -197,7 +199,8 @@ func (e *entry) worth() (float64, bool) {
 	if r := float64(e.Reward); !math.IsNaN(r) {
 		return r, e.outcome().judged() || e.outcome() == Unknown
 	}
-	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+max(0, float64(e.USD))/billion)
+	usd := max(0, float64(e.USD)) / billion
+	y := -worthOfTime*math.Log2(1+float64(e.Wall)/1000) - worthOfCost*math.Log2(1+usd)
 	if e.outcome() == Delivered {
 		y++
 	}
@@ -216,8 +219,8 @@ func (c *evidence) at(now int64) (n, sum float64) {
 
 // add takes by samples worth y each in.
 func (c *evidence) add(by, y float64, now int64) {
-	c.N, c.Sum = c.at(now)
-	c.N, c.Sum, c.Last = c.N+by, c.Sum+by*y, max(now, c.Last)
+	n, sum := c.at(now)
+	c.N, c.Sum, c.Last = n+by, sum+by*y, max(now, c.Last)
 	if c.N <= 0 { // what is taken out was forgotten
 		c.N, c.Sum = 0, 0
 	}
@@ -295,12 +298,17 @@ func (e *entry) tally() tally {
 
 // add adds another tally so many times.
 func (t *tally) add(o tally, by int32) {
-	n := int64(by)
-	t.Attempts, t.Judged = t.Attempts+by*o.Attempts, t.Judged+by*o.Judged
-	t.Delivered, t.Ill = t.Delivered+by*o.Delivered, t.Ill+by*o.Ill
-	t.Priced, t.Reported = t.Priced+by*o.Priced, t.Reported+by*o.Reported
-	t.USD, t.Estimated = t.USD+n*o.USD, t.Estimated+n*o.Estimated
-	t.Wall, t.In, t.Out = t.Wall+n*o.Wall, t.In+n*o.In, t.Out+n*o.Out
+	t.Attempts += by * o.Attempts
+	t.Judged += by * o.Judged
+	t.Delivered += by * o.Delivered
+	t.Ill += by * o.Ill
+	t.Priced += by * o.Priced
+	t.Reported += by * o.Reported
+	t.Wall += int64(by) * o.Wall
+	t.In += int64(by) * o.In
+	t.Out += int64(by) * o.Out
+	t.USD += int64(by) * o.USD
+	t.Estimated += int64(by) * o.Estimated
 }
 
 const hourMillis = int64(time.Hour / time.Millisecond)

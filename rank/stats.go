@@ -127,9 +127,11 @@ func summaryOf(r *record) *summary {
 		if e.Confidence < 0 || !e.outcome().judged() {
 			continue
 		}
-		s.claims, s.claimed = s.claims+1, s.claimed+int64(e.Confidence)
+		s.claims++
+		s.claimed += int64(e.Confidence)
 		if e.outcome() == Delivered {
-			s.goodClaims, s.good = s.goodClaims+1, s.good+int64(e.Confidence)
+			s.goodClaims++
+			s.good += int64(e.Confidence)
 		} else if e.Confidence >= .8*billion {
 			s.high++
 		}
