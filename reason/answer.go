@@ -191,7 +191,8 @@ func (t *thoughts) skip() bool {
 		}
 	}
 	t.buf = t.buf[at:]
-	if at = strings.LastIndexAny(t.buf, "<[◁"); at < 0 || len(t.buf)-at > maxTag {
+	at = strings.LastIndexAny(t.buf, "<[◁")
+	if at < 0 || len(t.buf)-at > maxTag {
 		at = len(t.buf)
 	}
 	t.buf = t.buf[at:] // what may be the beginning of a tag

@@ -92,7 +92,8 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 	for k, v := range object {
 		want, known := s.Parameters[k]
 		if !known {
-			return nil, fmt.Errorf("%s has no parameter %q, but %q", name, k, slices.Sorted(maps.Keys(s.Parameters)))
+			names := slices.Sorted(maps.Keys(s.Parameters))
+			return nil, fmt.Errorf("%s has no parameter %q, but %q", name, k, names)
 		}
 		want = cmp.Or(want, schema.TypeOf(values[k]))
 		if got := schema.TypeOf(v); got == "" || want != "" && got != want {
@@ -113,7 +114,9 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		swap = append(swap, string(at), string(whole), inside(at), inside(whole))
 		apart = append(apart, string(at), string(whole), inside(at), "\x00"+inside(whole)+"\x00")
 	}
-	fill, out := strings.NewReplacer(swap...), &Plan{Calls: slices.Clone(s.Calls)}
+	fill, parted := strings.NewReplacer(swap...), strings.NewReplacer(apart...)
+	named := func(in string) int { return len(fence.Secrets(in)) }
+	out := &Plan{Calls: slices.Clone(s.Calls)}
 	for i, call := range out.Calls {
 		if len(call.Inputs) == 0 {
 			continue
@@ -122,8 +125,7 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 		if err == nil {
 			out.Calls[i].Inputs, err = schema.Canonical(json.RawMessage(fill.Replace(string(raw))))
 		}
-		named := func(in string) int { return len(fence.Secrets(in)) }
-		if named(fill.Replace(string(raw))) > named(strings.NewReplacer(apart...).Replace(string(raw))) {
+		if named(fill.Replace(string(raw))) > named(parted.Replace(string(raw))) {
 			err = cmp.Or(err, errors.New("several parameters together name a secret"))
 		}
 		if err != nil {

@@ -182,8 +182,8 @@ func prefer(proposed []string, ps []Preference) (*Decision, []string) {
 func indifferent(candidates []string, ps []Preference) bool {
 	for _, a := range candidates {
 		for _, b := range candidates {
-			any, as := says(ps, a, "indifferent", ""), says(ps, a, "indifferent", b) || says(ps, b, "indifferent", a)
-			if a != b && !any && !as {
+			asB := says(ps, a, "indifferent", b) || says(ps, b, "indifferent", a)
+			if a != b && !asB && !says(ps, a, "indifferent", "") {
 				return false
 			}
 		}

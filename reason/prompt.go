@@ -129,7 +129,8 @@ func (p *prompt) memory(h memory.Hit) string {
 	if h.Record.Trigger != "" {
 		s += "\nwhen: " + h.Record.Trigger
 	}
-	if s += "\n" + h.Record.Content; h.Superseded != nil && h.Superseded.Content != h.Record.Content {
+	s += "\n" + h.Record.Content
+	if h.Superseded != nil && h.Superseded.Content != h.Record.Content {
 		s += "\nbefore that it was: " + h.Superseded.Content
 	}
 	return s

@@ -249,12 +249,23 @@ func (g *goal) judge(v any) (met bool, actual any) {
 		return g.spread(v)
 	}
 	truthy := v != nil && v != false && v != "" && v != 0.0
-	choice, _ := g.Expected.([]any)
+	choice, isList := g.Expected.([]any)
 	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
-	is, among := equal(g.Expected), slices.ContainsFunc(choice, equal)
-	return map[string]bool{
-		"truthy": truthy, "falsy": !truthy, "eq": is, "neq": !is, "in": among, "not_in": choice != nil && !among,
-	}[g.Operator], v
+	switch g.Operator {
+	case "truthy":
+		met = truthy
+	case "falsy":
+		met = !truthy
+	case "eq":
+		met = equal(g.Expected)
+	case "neq":
+		met = !equal(g.Expected)
+	case "in":
+		met = slices.ContainsFunc(choice, equal)
+	case "not_in":
+		met = isList && !slices.ContainsFunc(choice, equal)
+	}
+	return met, v
 }
 
 // spread reports whether the values of a list or an object are spread as is wanted.

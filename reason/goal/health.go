@@ -22,7 +22,8 @@ func figuresOf(book *rank.Book, name string) map[string]any {
 	h, recent := book.Health(name, "", 24*time.Hour)
 	failures := []any{} // the newest first
 	for _, s := range slices.Backward(recent[max(0, len(recent)-maxRecent):]) {
-		failures = append(failures, map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class})
+		f := map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class}
+		failures = append(failures, f)
 	}
 	f := map[string]any{
 		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
@@ -35,7 +36,8 @@ func figuresOf(book *rank.Book, name string) map[string]any {
 			cost += *usd
 		}
 	}
-	if f["totalCostUsd"] = cost; h.Delivered > 0 {
+	f["totalCostUsd"] = cost
+	if h.Delivered > 0 {
 		f["costPerSuccessfulOutcome"] = cost / float64(h.Delivered)
 	}
 	if h.Attempts > 0 {
@@ -54,24 +56,28 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	agents, byName, skills := []any{}, map[string]any{}, map[string]any{}
-	worst, orphans := 0.0, map[string]bool{}
+	worst, orphans, seen := 0.0, 0, map[string]bool{"": true}
 	for name, skill := range book.Known() {
 		if byName[name] == nil {
 			of := figuresOf(book, name)
 			byName[name], worst = of, max(worst, of["failureRate1h"].(float64))
 			agents = append(agents, of)
 		}
-		if all, _ := book.Health("", skill, 24*time.Hour); skill != "" && all.Attempts > 0 && all.Delivered == 0 {
-			orphans[skill] = true
+		if seen[skill] {
+			continue
 		}
-		if today := book.Day("", skill, k.world.now()); skill != "" && today.Judged > 0 {
+		seen[skill] = true
+		if all, _ := book.Health("", skill, 24*time.Hour); all.Attempts > 0 && all.Delivered == 0 {
+			orphans++
+		}
+		if today := book.Day("", skill, k.world.now()); today.Judged > 0 {
 			rate := float64(today.Delivered) / float64(today.Judged)
 			skills[skill] = map[string]any{"successRate": rate, "totalOutcomes": today.Judged}
 		}
 	}
 	return map[string]any{
 		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": worst,
-		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": len(orphans),
+		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": orphans,
 		"windowHours": 24, "collectedAt": k.world.now().UnixMilli(),
 	}, nil
 }

@@ -175,7 +175,8 @@ func (k *Keeper) current(ctx context.Context) (goals []goal, err error) {
 		}
 		drafted, wrong := parse([]byte("goals:\n" + p.Change)) // an entry of the list
 		if wrong != nil {
-			err, drafted = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong)), nil
+			err = errors.Join(err, fmt.Errorf("goal: the approved draft %q: %w", p.Subject, wrong))
+			continue
 		}
 		goals = append(goals, slices.DeleteFunc(drafted, func(g goal) bool {
 			return slices.ContainsFunc(goals, func(o goal) bool { return o.ID == g.ID })
@@ -302,7 +303,8 @@ func (r *record) fail(at time.Time, rests bool) {
 		r.Past = map[string]past{}
 	}
 	p := r.Past[r.Worker]
-	p.Failures = append(slices.DeleteFunc(p.Failures, func(f time.Time) bool { return at.Sub(f) > window }), at)
+	old := func(f time.Time) bool { return at.Sub(f) > window }
+	p.Failures = append(slices.DeleteFunc(p.Failures, old), at)
 	if rests || len(p.Failures) >= maxFailures {
 		p.Rests = at.Add(rest)
 	}

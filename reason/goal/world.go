@@ -213,7 +213,8 @@ func (w *World) change(delta reason.Delta, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	if d.data = data; !d.read {
+	d.data = data
+	if !d.read {
 		d.at = at
 	}
 	return nil
@@ -328,7 +329,8 @@ func with(v any, keys []string, op string, by any) (changed any, ok bool) {
 	if !ok && v != nil {
 		return nil, false
 	}
-	if object = maps.Clone(object); object == nil {
+	object = maps.Clone(object)
+	if object == nil {
 		object = map[string]any{}
 	}
 	key, rest := keys[0], keys[1:]
