@@ -49,8 +49,8 @@ var patience = 20 * time.Second
 // key must not stand in an error.
 const key = "sk-reasontest-0123456789abcdef"
 
-// CheckModel holds an adapter to these rules, each in a subtest, by calls of [reason.Generate] to a server,
-// of answers that are streamed and of others:
+// CheckModel holds an adapter to these rules, each in two subtests, by calls of [reason.Generate] to a server:
+// NAME without a stream, and "stream NAME".
 //
 //   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given, and nothing else
 //   - answer: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
@@ -67,13 +67,8 @@ const key = "sk-reasontest-0123456789abcdef"
 func CheckModel(t *testing.T, p Provider) {
 	t.Helper()
 	for _, r := range rules {
-		t.Run(r.name, func(t *testing.T) {
-			for _, stream := range []bool{false, true} {
-				for _, err := range violations(t.Context(), p, stream, r.check) {
-					t.Errorf("streamed: %v: %v", stream, err)
-				}
-			}
-		})
+		t.Run(r.name, func(t *testing.T) { hold(t.Context(), t, p, false, r.check) })
+		t.Run("stream "+r.name, func(t *testing.T) { hold(t.Context(), t, p, true, r.check) })
 	}
 }
 
@@ -94,8 +89,14 @@ var rules = []struct {
 	{"cancel", cancel},
 }
 
-// check is one rule at work, of answers that are streamed or not: a server, and what was found.
+// reporter is a testing.T, which may be used concurrently.
+type reporter interface {
+	Errorf(format string, args ...any)
+}
+
+// check is one rule at work, of answers that are streamed or not.
 type check struct {
+	reporter
 	p      Provider
 	ctx    context.Context
 	stream bool
@@ -105,32 +106,22 @@ type check struct {
 	mu     sync.Mutex
 	handle func(w http.ResponseWriter, r *http.Request, s Seen)
 	seen   []Seen
-	errs   []error
 }
 
-// violations returns in which ways p breaks a rule.
-func violations(ctx context.Context, p Provider, stream bool, rule func(*check)) []error {
-	c := &check{p: p, ctx: ctx, stream: stream}
+// hold reports in which ways p breaks a rule.
+func hold(ctx context.Context, t reporter, p Provider, stream bool, rule func(*check)) {
+	c := &check{reporter: t, p: p, ctx: ctx, stream: stream}
 	c.srv = httptest.NewServer(http.HandlerFunc(c.serve))
 	defer c.srv.Close()
 	defer c.srv.CloseClientConnections()
 	c.model = p.Model(c.srv.URL, key)
 	rule(c)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.errs
-}
-
-func (c *check) errorf(format string, args ...any) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
 func (c *check) serve(w http.ResponseWriter, r *http.Request) {
 	s, err := c.p.Decode(r)
 	if err != nil {
-		c.errorf("a request that is not the provider's: %w", err)
+		c.Errorf("a request that is not the provider's: %v", err)
 	}
 	c.mu.Lock()
 	c.seen = append(c.seen, s)
@@ -170,7 +161,7 @@ func (c *check) ask() *reason.Request {
 func (c *check) generate(ctx context.Context, what string, r *reason.Request) (*reason.Response, error) {
 	resp, err := reason.Generate(ctx, c.model, r)
 	if err != nil && (strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "panic:")) {
-		c.errorf("%s: a panic, or the key in an error: %w", what, err)
+		c.Errorf("%s: a panic, or the key in an error: %v", what, err)
 	}
 	return resp, err
 }
@@ -182,7 +173,7 @@ func (c *check) fails(what string, classes ...reason.ErrorClass) *reason.Error {
 	resp, err := c.generate(ctx, what, c.ask())
 	e, ok := errors.AsType[*reason.Error](err)
 	if !ok || !slices.Contains(classes, e.Class) {
-		c.errorf("%s: want an error of class %q, got %v, %v", what, classes, resp, err)
+		c.Errorf("%s: want an error of class %q, got %v, %v", what, classes, resp, err)
 		return &reason.Error{}
 	}
 	return e
@@ -196,13 +187,13 @@ func (c *check) answers(a Answer) *reason.Response {
 	told := make(chan string, 100)
 	c.on(func(w http.ResponseWriter, _ *http.Request, s Seen) {
 		if s.Stream != c.stream {
-			c.errorf("a stream was asked for: %v, want %v", s.Stream, c.stream)
+			c.Errorf("a stream was asked for: %v, want %v", s.Stream, c.stream)
 		}
 		c.p.Write(w, s.Stream, a, func() {
 			select {
 			case <-told:
 			case <-time.After(patience):
-				c.errorf("a piece of a stream is not told before the next is sent")
+				c.Errorf("a piece of a stream is not told before the next is sent")
 			}
 		})
 	})
@@ -212,17 +203,17 @@ func (c *check) answers(a Answer) *reason.Response {
 	}
 	resp, err := c.generate(c.ctx, "answer", r)
 	if err != nil {
-		c.errorf("answer: %w", err)
+		c.Errorf("answer: %v", err)
 		return &reason.Response{}
 	}
 	want := reason.Response{Text: strings.Join(a.Pieces, ""), Calls: a.Calls, Usage: &used, Stop: a.Stop}
 	got := *resp
 	got.Opaque = nil
 	if show(got) != show(want) || c.stream && whole != want.Text {
-		c.errorf("got %s, streamed %q, want %s", show(got), whole, show(want))
+		c.Errorf("got %s, streamed %q, want %s", show(got), whole, show(want))
 	}
 	if n := len(c.requests()); n != 1 {
-		c.errorf("%d requests for one call", n)
+		c.Errorf("%d requests for one call", n)
 	}
 	return resp
 }
@@ -244,7 +235,7 @@ func request(c *check) {
 	}
 	for _, r := range []*reason.Request{&full, c.ask()} {
 		if _, err := c.generate(c.ctx, "request", r); err != nil {
-			c.errorf("request: %w", err)
+			c.Errorf("request: %v", err)
 			return
 		}
 	}
@@ -252,19 +243,19 @@ func request(c *check) {
 	got, bare := seen[0], seen[1]
 	bare.MaxTokens = 0 // an adapter may have a default
 	if !strings.HasPrefix(got.System, full.System) || show(got.Messages) != show(full.Messages) {
-		c.errorf("system %q and messages %s, want %q and %s",
+		c.Errorf("system %q and messages %s, want %q and %s",
 			got.System, show(got.Messages), full.System, show(full.Messages))
 	}
 	if got.MaxTokens != 99 || got.Temperature == nil || *got.Temperature != 0 {
-		c.errorf("MaxTokens %d, Temperature %v, want 99 and 0", got.MaxTokens, got.Temperature)
+		c.Errorf("MaxTokens %d, Temperature %v, want 99 and 0", got.MaxTokens, got.Temperature)
 	}
 	schema := len(got.Schema) > 0 || strings.Contains(got.System, `"additionalProperties"`)
 	if len(got.Tools) != 1 || got.Tools[0].Name != "pay" || !schema {
 		const want = "want pay, and the schema, in the system prompt if need be"
-		c.errorf("tools %s, schema %s: %s", show(got.Tools), got.Schema, want)
+		c.Errorf("tools %s, schema %s: %s", show(got.Tools), got.Schema, want)
 	}
 	if want := show(Seen{Request: *c.ask(), Stream: c.stream}); show(bare) != want {
-		c.errorf("what was not given is sent: %s, want %s", show(bare), want)
+		c.Errorf("what was not given is sent: %s, want %s", show(bare), want)
 	}
 }
 
@@ -286,22 +277,22 @@ func tools(c *check) {
 		{Role: reason.ToolRole, CallID: "call_b", Text: `{"seen":1}`},
 	}
 	if _, err := c.generate(c.ctx, "results", &reason.Request{Messages: turns}); err != nil {
-		c.errorf("results: %w", err)
+		c.Errorf("results: %v", err)
 		return
 	}
 	got := c.requests()[0].Messages
 	if len(got) != 4 {
-		c.errorf("messages are %s, want %s", show(got), show(turns))
+		c.Errorf("messages are %s, want %s", show(got), show(turns))
 		return
 	}
 	for i, m := range got {
 		if m.Role != turns[i].Role || m.CallID != turns[i].CallID || !strings.Contains(m.Text, turns[i].Text) ||
 			show(m.Calls) != show(turns[i].Calls) {
-			c.errorf("message %d is %s, want %s", i, show(m), show(turns[i]))
+			c.Errorf("message %d is %s, want %s", i, show(m), show(turns[i]))
 		}
 	}
 	if !strings.Contains(string(got[1].Opaque), signature) {
-		c.errorf("what was signed is not sent back: %s", show(got[1]))
+		c.Errorf("what was signed is not sent back: %s", show(got[1]))
 	}
 }
 
@@ -332,10 +323,10 @@ func refusals(c *check) {
 		what := fmt.Sprint(s.status, " ", s.code)
 		e := c.fails(what, s.class)
 		if e.Status != s.status || e.Wait != s.wait || !strings.Contains(e.Error(), "words about") {
-			c.errorf("%s: got %+v, want status %d, wait %v, and the provider's words", what, e, s.status, s.wait)
+			c.Errorf("%s: got %+v, want status %d, wait %v, and the provider's words", what, e, s.status, s.wait)
 		}
 		if n := len(c.requests()); n != 1 {
-			c.errorf("%s: %d requests; the caller tries again, not the adapter", what, n)
+			c.Errorf("%s: %d requests; the caller tries again, not the adapter", what, n)
 		}
 	}
 }
@@ -378,10 +369,10 @@ func cancel(c *check) {
 		select {
 		case <-r.Context().Done():
 		case <-time.After(patience):
-			c.errorf("cancel: the connection stays open")
+			c.Errorf("cancel: the connection stays open")
 		}
 	})
 	if _, err := c.generate(ctx, "cancel", c.ask()); !errors.Is(err, context.Canceled) {
-		c.errorf("cancel: want context.Canceled, got %v", err)
+		c.Errorf("cancel: want context.Canceled, got %v", err)
 	}
 }
