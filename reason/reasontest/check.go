@@ -49,8 +49,8 @@ var patience = 20 * time.Second
 // key must not stand in an error.
 const key = "sk-reasontest-0123456789abcdef"
 
-// CheckModel holds an adapter to these rules, each in two subtests, by calls of [reason.Generate] to a server:
-// NAME without a stream, and "stream NAME".
+// CheckModel holds an adapter to these rules, by calls of [reason.Generate] to a server. Each is a subtest,
+// and one of answers that are streamed: "answer" and "stream answer".
 //
 //   - request: system, messages, schema, tools, MaxTokens and Temperature arrive as given, and nothing else
 //   - answer: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
