@@ -69,7 +69,7 @@ func Visible(s string) string {
 	last := ' ' // the character before, as far as it was kept
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n', r == '\t':
+		case r >= ' ' && r <= '~', r == '\n', r == '\t':
 		case r == '\r', r == '\v', r == '\f', r == 0x85, unicode.In(r, unicode.Zl, unicode.Zp):
 			r = '\n'
 		case joins(r) && last > unicode.MaxASCII && !joins(last):
