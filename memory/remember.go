@@ -82,10 +82,10 @@ func together(ps []*prepared) (n int) {
 	size, slots := 0, map[string]bool{}
 	for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
 		m := ps[n].more()
-		if slots[m.Slot] {
+		if m.Slot != "" && slots[m.Slot] {
 			break
 		}
-		slots[m.Slot] = m.Slot != ""
+		slots[m.Slot] = true
 		size += len(ps[n].Trigger) + len(ps[n].Content) + len(m.Plan) + 4*len(ps[n].vector)
 		n++
 	}
@@ -221,32 +221,30 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 // replaced it, and this one says that the former value holds again.
 func (s Space) place(ctx context.Context, b *store.Batch, n *prepared) (*record, error) {
 	name := n.names(s.scope)
-	n.id = name(0)
-	for i := 1; ; i++ {
-		next := name(i)
-		if s.table().current(next) != nil { // of equal ones that came again the last may hold
-			n.id = next
-			continue
+	for i := 0; ; i++ {
+		n.id = name(i)
+		if s.table().current(name(i+1)) != nil {
+			continue // of equal ones that came again the last may hold
 		}
-		old, err := (*record)(nil), store.ErrNotFound
+		var old *record
 		_, staged := b.Staged(s.key(n.id))
-		if staged || s.table().current(n.id) != nil { // what others have written is a conflict
-			old, err = s.read(ctx, b, n.id)
+		if staged || s.table().current(n.id) != nil { // else what others have written there is a conflict
+			var err error
+			if old, err = s.read(ctx, b, n.id); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return nil, err
+			}
 		}
 		switch {
-		case errors.Is(err, store.ErrNotFound):
-			err = s.put(b, &n.record, n.terms)
+		case old == nil:
+			err := s.put(b, &n.record, n.terms)
 			if err == nil && n.vector != nil {
 				err = s.putVector(b, n.id, "", n.text(), n.vector)
 			}
 			return &n.record, err
-		case err != nil:
-			return nil, err
 		case old.equal(&n.record) && !s.replaced(old.id) && (n.more().Slot == "" || n.At >= old.At):
 			old.strengthen(&n.record)
 			return old, s.put(b, old, nil)
 		}
-		n.id = next
 	}
 }
 
