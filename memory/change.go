@@ -34,7 +34,8 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 				}
 				was := now.text()
 				now.setDraft(&out.Draft, now.own())
-				if now.Archived = out.Archived; now.text() == was {
+				now.Archived = out.Archived
+				if now.text() == was {
 					return nil
 				}
 				return s.drop(b, s.vectorKey(now.id), store.Any)

@@ -74,7 +74,8 @@ func (f *Feedback) effects() map[ID]effect {
 	said := map[ID]effect{}
 	if f.Utilized != nil {
 		for _, id := range f.Shown {
-			if said[id] = unused; slices.Contains(f.Utilized, id) {
+			said[id] = unused
+			if slices.Contains(f.Utilized, id) {
 				said[id] = helped
 			}
 		}
@@ -101,13 +102,11 @@ func (m *more) count(e effect, hash uint64, by int, at int64) {
 		return
 	}
 	m.Counts.add(e, by)
-	if e == helped {
-		m.Uses = slices.Clone(m.Uses)
-		if i := slices.Index(m.Uses, at); by > 0 {
-			m.Uses = latest(append(m.Uses, at), maxUses)
-		} else if i >= 0 {
-			m.Uses = slices.Delete(m.Uses, i, i+1)
-		}
+	switch i := slices.Index(m.Uses, at); {
+	case e == helped && by > 0:
+		m.Uses = latest(append(slices.Clone(m.Uses), at), maxUses)
+	case e == helped && i >= 0:
+		m.Uses = slices.Delete(slices.Clone(m.Uses), i, i+1)
 	}
 	known := slices.ContainsFunc(m.Situations, func(s situation) bool { return s.Hash == hash })
 	if hash != 0 && (known || by > 0) { // one that was dropped has nothing to take back

@@ -217,12 +217,14 @@ func (s Space) rate(a *ask, fs []found) {
 	for i := range fs {
 		f := &fs[i]
 		m, last, from, most := f.r.more(), f.r.said(), now, 1.0
-		if f.near && f.r.is(Fact) { // it is compared with what was stated since, however long ago, or soon after it
-			if from = newest; last < newest {
+		switch uses := len(m.Uses); {
+		case f.near && f.r.is(Fact):
+			from = newest
+			if last < newest {
 				most = 0.5
 			}
-		} else if n := len(m.Uses); n > 0 {
-			last = max(last, m.Uses[n-1])
+		case uses > 0:
+			last = max(last, m.Uses[uses-1])
 		}
 		f.Recency = most * math.Exp2(-float64(max(0, from-last))/float64(halfLife.Microseconds()))
 		f.Effectiveness = m.effectiveness(a.situation)

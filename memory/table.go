@@ -148,7 +148,8 @@ func (t *table) setVector(id ID, kept *storedVector) bool {
 		return false
 	}
 	row := t.byID[id]
-	if t.dropVector(row); kept == nil {
+	t.dropVector(row)
+	if kept == nil {
 		return true
 	}
 	v := make([]float32, len(kept.Bytes)/4)
@@ -191,7 +192,9 @@ func (t *table) enter(r *record, row uint32, in bool) {
 	}
 	m := r.more()
 	for _, id := range m.Former {
-		if t.byID[id] = row; !in {
+		if in {
+			t.byID[id] = row
+		} else {
 			delete(t.byID, id)
 		}
 	}

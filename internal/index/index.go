@@ -215,7 +215,8 @@ func (ix *Index) leave(r uint32, thread string) {
 	rows := ix.threads[thread]
 	i, _ := slices.BinarySearchFunc(rows, r, ix.order)
 	rows = slices.Delete(rows, i, i+1)
-	if ix.threads[thread] = rows; len(rows) == 0 {
+	ix.threads[thread] = rows
+	if len(rows) == 0 {
 		delete(ix.threads, thread)
 	}
 	ix.connect(rows, i)
@@ -260,7 +261,8 @@ func (ix *Index) enter(terms []text.Term, n int) uint32 {
 		if ix.names[t.Text] == nil {
 			ix.names[t.Text] = map[uint32]int{}
 		}
-		if ix.names[t.Text][id] += n; ix.names[t.Text][id] == 0 {
+		ix.names[t.Text][id] += n
+		if ix.names[t.Text][id] == 0 {
 			delete(ix.names[t.Text], id)
 		}
 		if len(ix.names[t.Text]) == 0 {

@@ -63,7 +63,8 @@ func (ix *Index) learn(t *term, in bool) {
 		} else if !in {
 			known = slices.DeleteFunc(known, func(o *term) bool { return o == t })
 		}
-		if ix.near[key] = known; len(known) == 0 {
+		ix.near[key] = known
+		if len(known) == 0 {
 			delete(ix.near, key)
 		}
 	}

@@ -369,7 +369,8 @@ func (sc *scratch) raise(q *Query) {
 			best = slices.Delete(best, 0, 1)
 		}
 	}
-	if sc.best = best; len(best) < q.K {
+	sc.best = best
+	if len(best) < q.K {
 		return
 	}
 	kth := best[0]

@@ -32,7 +32,8 @@ func (x *Identity) Project(ctx context.Context, task string, most int, least flo
 				common++
 			}
 		}
-		if f.Relevance = 0.5; len(words) > 0 {
+		f.Relevance = 0.5
+		if len(words) > 0 {
 			f.Relevance = min(1, common/3)
 		}
 		if f.ArchivedAt.IsZero() && f.worth(cmp.Or(least, faded)) {

@@ -102,7 +102,8 @@ func Days(question string, at time.Time) []Day {
 			f.near(word.n)
 		case word.kind == 'w':
 			back := (int(at.Weekday()) + 7 - word.n) % 7
-			if f.near(-back); back == 0 {
+			f.near(-back)
+			if back == 0 {
 				f.near(-7)
 			}
 		case w == "ago" && strings.HasPrefix(f.token(i-1), "day"):
