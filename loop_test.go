@@ -1370,6 +1370,18 @@ func TestToolsFire(t *testing.T) {
 	}
 }
 
+// Where what a delivery has taught is forgotten its plan cannot be stopped by a verdict, and whoever gives it is told.
+func TestJudgeOfTheForgotten(t *testing.T) {
+	st := store.NewMem()
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	run(t, a, arc.Objective{ID: "1", Text: "write"})
+	layer, err := learn.New(t.Context(), st, nil)
+	require.NoError(t, err)
+	defer layer.Close()
+	require.NoError(t, layer.Forget(t.Context(), "_", "1/1"))
+	require.ErrorIs(t, a.In("").Judge(t.Context(), "1", learn.Failed, "wrong"), store.ErrNotFound)
+}
+
 // No worker can mend a gate that cannot run: the work is not paid for again, by anybody.
 func TestGateThatCannotRun(t *testing.T) {
 	for _, class := range []reason.ErrorClass{reason.Permanent, reason.Permission} {

@@ -109,8 +109,9 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 }
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
-// was wrong stops its plan. Where one attempt has delivered the run, the figures of its worker are corrected,
-// too; of several nobody can tell which it was, and a plan that fired is no skill of its worker.
+// was wrong stops its plan; where what it taught is no longer known, that is store.ErrNotFound, and [View.Edit]
+// stops the plan. Where one attempt has delivered the run, the figures of its worker are corrected, too; of
+// several nobody can tell which it was, and a plan that fired is no skill of its worker.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -123,8 +124,8 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		}
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
-			if missing(err) { // nothing was learned of it, or the Layer has forgotten it
-				err = nil
+			if missing(err) && (t.Status != Delivered || t.Aims[0].Advised == 0) {
+				err = nil // nothing was learned of it
 			}
 			if err == nil && figures != nil {
 				err = t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, *figures)
