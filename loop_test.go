@@ -1370,6 +1370,39 @@ func TestToolsFire(t *testing.T) {
 	}
 }
 
+// A plan that is left after its first call was not carried out by itself: what the model made of the rest counts.
+func TestSkillBesideAPlan(t *testing.T) {
+	state := json.RawMessage(`"open"`)
+	tool := func(name string) tools.Tool {
+		return tools.Tool{Worker: act.Worker{Name: name, Input: json.RawMessage(`{"type":"object"}`)}, Call: func(
+			context.Context, json.RawMessage) (json.RawMessage, error) {
+			return state, nil
+		}}
+	}
+	model := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+		made := len(r.Messages)/2 + strings.Count(r.Messages[0].Text, "{} returned: ") // by it, and by the plan
+		if made < 2 {
+			call := reason.ToolCall{ID: "1", Name: []string{"look", "close"}[made], Inputs: json.RawMessage(`{}`)}
+			return &reason.Response{Calls: []reason.ToolCall{call}, Stop: reason.StopTools}, nil
+		}
+		return &reason.Response{Text: "done", Stop: reason.StopEnd}, nil
+	})
+	w := act.Worker{Name: "desk", Executor: tools.New(model, nil, tool("look"), tool("close")), Gates: []act.Gate{act.NoGate}}
+	a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+	book, err := a.In("").Book(t.Context())
+	require.NoError(t, err)
+	for n, judged := range []int{1, 2, 2, 3} {
+		if n == 3 {
+			state = json.RawMessage(`"locked"`) // the plan is left, and the model goes on
+		}
+		r := run(t, a, arc.Objective{ID: fmt.Sprint(n), Text: "Close it."})
+		require.Equal(t, n >= 2, r.Fired == 1, "%d: %v", n, *story)
+		require.Equal(t, judged, book.Stats("desk", "").Judged, "%d: %v", n, *story)
+	}
+	require.NoError(t, a.In("").Judge(t.Context(), "3", learn.Failed, ""))
+	require.Equal(t, 2, book.Stats("desk", "").Delivered)
+}
+
 // Where what a delivery has taught is forgotten its plan cannot be stopped by a verdict, and whoever gives it is told.
 func TestJudgeOfTheForgotten(t *testing.T) {
 	st := store.NewMem()

@@ -143,7 +143,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 
 // corrected are the figures of the worker that has delivered the run, by a verdict; nil: there is not one.
 func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Sample, error) {
-	if t.Status != Delivered || len(t.Deliveries) != 1 || t.aim().Replays && t.aim().Carried {
+	if t.Status != Delivered || len(t.Deliveries) != 1 || t.aim().Replays && t.aim().Whole {
 		return nil, nil
 	}
 	key := partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0]))
