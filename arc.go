@@ -227,9 +227,7 @@ func (o *Options) check() error {
 	flaw(o.Patience < 0, "Patience", o.Patience)
 	flaw(o.Approvals < 0, "Approvals", o.Approvals)
 	flaw(o.Timeout < 0, "Timeout", o.Timeout)
-	if err == nil && !slices.Contains([]string{"", replanStuck, askStuck}, o.OnStuck) {
-		err = fmt.Errorf("no such Options.OnStuck: %q", o.OnStuck)
-	}
+	flaw(!slices.Contains([]string{"", replanStuck, askStuck}, o.OnStuck), "OnStuck", o.OnStuck)
 	return err
 }
 

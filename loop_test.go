@@ -154,15 +154,15 @@ func TestOpenRefuses(t *testing.T) {
 		st store.Store
 		o  arc.Options
 	}{
-		"no store: store.NewMem()":           {},
-		"no store: store.NewMem() keeps":     {st: none},
-		"learn: a holdout of 1.5 is not in":  {store.NewMem(), arc.Options{Learn: learn.Options{Holdout: 1.5}}},
-		"Options.Attempts is -1":             {store.NewMem(), arc.Options{Attempts: -1}},
-		"Options.Retention is -1ns":          {store.NewMem(), arc.Options{Retention: -1}},
-		"Options.Patience is -1ns":           {store.NewMem(), arc.Options{Patience: -1}},
-		"Options.Approvals is -1ns":          {store.NewMem(), arc.Options{Approvals: -1}},
-		"Options.Timeout is -1ns":            {store.NewMem(), arc.Options{Timeout: -1}},
-		`no such Options.OnStuck: "give up"`: {store.NewMem(), arc.Options{OnStuck: "give up"}},
+		"no store: store.NewMem()":          {},
+		"no store: store.NewMem() keeps":    {st: none},
+		"learn: a holdout of 1.5 is not in": {store.NewMem(), arc.Options{Learn: learn.Options{Holdout: 1.5}}},
+		"Options.Attempts is -1":            {store.NewMem(), arc.Options{Attempts: -1}},
+		"Options.Retention is -1ns":         {store.NewMem(), arc.Options{Retention: -1}},
+		"Options.Patience is -1ns":          {store.NewMem(), arc.Options{Patience: -1}},
+		"Options.Approvals is -1ns":         {store.NewMem(), arc.Options{Approvals: -1}},
+		"Options.Timeout is -1ns":           {store.NewMem(), arc.Options{Timeout: -1}},
+		"Options.OnStuck is give up":        {store.NewMem(), arc.Options{OnStuck: "give up"}},
 	} {
 		_, err := arc.New(t.Context(), c.st, arc.Host{}, &c.o)
 		require.ErrorContains(t, err, "arc: "+want)

@@ -172,10 +172,7 @@ func (t *turn) stuck(ctx context.Context) (phase, error) {
 	switch {
 	case t.agent.opts.OnStuck == askStuck:
 		t.Questions = []string{"The session does not get on: " + why + ". What should be done?"}
-		t.Back = assignPhase
-		if t.agent.host.Reasoner != nil {
-			t.Back = reasonPhase
-		}
+		t.Back = reasonPhase // where nobody reasons, the plan that there is goes on
 		return askPhase, nil
 	case t.agent.opts.OnStuck == replanStuck && t.agent.host.Reasoner != nil && a.Replans < t.agent.opts.Replans:
 		return t.another(), nil
@@ -216,10 +213,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if n, warned := len(advice.Memories), len(advice.Warnings); n+warned > 0 {
 		t.event("recalled", "", fmt.Sprintf("memories: %d, warnings: %d", n, warned))
 	}
-	if a.Given || a.Next > 0 {
-		return t.assess(ctx)
-	}
-	if tasks := t.fires(advice.Fires); tasks != nil {
+	if tasks := t.fires(advice.Fires); tasks != nil && !a.Given && a.Next == 0 {
 		a.begin(tasks, "")
 		a.Fired, a.Carried = true, true
 		t.Fired++
@@ -670,7 +664,7 @@ func (t *turn) learn(context.Context) (phase, error) {
 func (t *turn) deliver(by attempt, made *act.Attempt, sample rank.Sample) {
 	a := t.aim()
 	task := a.Plan[a.Next]
-	a.Worker, a.Tries = by.Worker, nil
+	a.Tries = nil
 	if made.Utilized != nil {
 		a.Utilized = append(slices.Clip(made.Utilized), a.Utilized...) // none is not nil, which is unknown
 	}

@@ -91,7 +91,6 @@ type aim struct {
 
 	Calls    []reason.PlanCall `cbor:"19,keyasint,omitzero"` // that were delivered, by whichever plan
 	Made     bool              `cbor:"20,keyasint,omitzero"` // they are those the worker made in its one task
-	Worker   string            `cbor:"21,keyasint,omitzero"` // that delivered last
 	Utilized []memory.ID       `cbor:"22,keyasint,omitzero"`
 	Thought  bool              `cbor:"23,keyasint,omitzero"` // a reasoner has made the plan
 	Blind    bool              `cbor:"24,keyasint,omitzero"` // where a Source had failed
