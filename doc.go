@@ -20,8 +20,8 @@
 // that fails changes nothing.
 //
 // A task that did not pass is tried again by the same worker with the complaint, then by another worker, then
-// by another plan. An outage and a rate limit spend no attempt: the run waits. A person is asked where a
-// worker's mode says so, and where the reasoner or a worker has questions.
+// by another plan. An outage spends no attempt: another worker takes what is not begun, or the run waits. A
+// person is asked where a worker's mode says so, and where the reasoner or a worker has questions.
 //
 // # Several processes
 //

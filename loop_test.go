@@ -860,6 +860,108 @@ func TestOutage(t *testing.T) {
 	})
 }
 
+// Another worker takes the task of one that is away and has kept nothing: at once, and with no figure against that
+// one. Where all are, the run waits for the first of them, and asks in the order of the policy again.
+func TestOneOfTwoIsAway(t *testing.T) {
+	away := func(name string, wait time.Duration) arctest.Turn {
+		return arctest.Turn{Err: &reason.Error{Class: reason.Unavailable, Wait: wait, Err: errors.New(name + " is away")}}
+	}
+	order := &arc.Options{Policy: inOrder{}}
+	synctest.Test(t, func(t *testing.T) {
+		small := &arctest.Worker{Turns: []arctest.Turn{away("small", 0), away("small", time.Minute), {Text: "late"}}}
+		large := &arctest.Worker{Turns: []arctest.Turn{{Text: "done"}, away("large", 2*time.Hour)}}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{small.As("small"), large.As("large")}}, order)
+		began := time.Now()
+		r := run(t, a, arc.Objective{ID: "1", Text: "write"})
+		require.Equal(t, []any{"done", 1}, []any{r.Text, r.Attempts})
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []string{
+			"begun: write", "attempt small: write", "away small: unavailable: small is away", "attempt large: write",
+			"passed large: done", "delivered",
+		}, journal(t, a, "1"))
+		b, err := a.In("").Book(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, b.Stats("small", "").Attempts)
+		require.Equal(t, "late", run(t, a, arc.Objective{ID: "2", Text: "write"}).Text)
+		require.Equal(t, time.Minute, time.Since(began), "large would be for longer than anybody has patience")
+		require.Equal(t, []int{3, 2}, []int{len(small.Calls()), len(large.Calls())})
+	})
+	synctest.Test(t, func(t *testing.T) { // the host means this one, or the other is not worth its price
+		small := &arctest.Worker{Turns: []arctest.Turn{away("small", 0), {Text: "late"}, away("small", 0), {Text: "late"}}}
+		large := &arctest.Worker{}
+		dear := large.As("large")
+		dear.Price = 2
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{small.As("small"), dear}}, &arc.Options{Policy: inOrder{}, Worth: 1})
+		given := []reason.Task{{Objective: "write", Worker: "small"}}
+		require.Equal(t, "late", run(t, a, arc.Objective{Text: "write", Tasks: given}).Text)
+		require.Equal(t, "late", run(t, a, arc.Objective{Text: "write"}).Text)
+		require.Empty(t, large.Calls())
+	})
+	synctest.Test(t, func(t *testing.T) { // over a restart, and a Retry
+		st, began := store.NewMem(), make(chan bool)
+		small := &arctest.Worker{Turns: []arctest.Turn{away("small", 0), away("small", 0), away("small", 0), {Text: "late"}}}
+		hangs := stuck(began)
+		hangs.Name = "large"
+		planner := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+			return arctest.Plan("", task("write", "")), nil
+		}}
+		a, _ := agent(t, st, arc.Host{Reasoner: planner, Workers: []act.Worker{small.As("small"), hangs}}, order)
+		go func() { _, _ = a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"}) }()
+		<-began
+		require.NoError(t, a.Close())
+		large, from := &arctest.Worker{Turns: []arctest.Turn{away("large", 0)}}, time.Now()
+		brief := &arc.Options{Policy: inOrder{}, Patience: 8 * time.Second}
+		a, _ = agent(t, st, arc.Host{Reasoner: planner, Workers: []act.Worker{small.As("small"), large.As("large")}}, brief)
+		r, err := a.In("").Wait(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, []any{arc.Outage, 3, 3}, []any{r.Cause, len(small.Calls()), len(large.Calls())})
+		require.Equal(t, 8*time.Second, time.Since(from), "small was away before, so it is asked after the wait")
+		r, err = a.In("").Retry(t.Context(), "7", "")
+		require.NoError(t, err)
+		require.Equal(t, []any{"late", 1}, []any{r.Text, r.Attempts})
+		require.Len(t, planner.Briefs(), 1, "it goes on where it waited")
+	})
+}
+
+// What has kept a step, or has begun what cannot be undone, waits as it is, and goes on where it was.
+func TestAwayWithAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		paid, tries := 0, 0
+		large := &arctest.Worker{}
+		small := (&arctest.Worker{}).As("small")
+		small.Executor = act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+			answer, err := act.Step(ctx, "answer", nil, func(context.Context) (string, error) { paid++; return "paid", nil })
+			if tries++; err == nil && tries%2 == 1 {
+				err = &reason.Error{Class: reason.RateLimited, Err: errors.New("429")}
+			}
+			return &act.Result{Text: answer}, err
+		})
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{small, large.As("large")}}, &arc.Options{Policy: inOrder{}})
+		began := time.Now()
+		r := run(t, a, arc.Objective{ID: "1", Text: "write"})
+		require.Equal(t, []any{"paid", 1, 2, 5 * time.Second}, []any{r.Text, paid, tries, time.Since(began)})
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Run(ctx, arc.Objective{ID: "2", Text: "write"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, a.SetWorkers([]act.Worker{large.As("large")})) // small is taken away for good
+		r, err = a.In("").Wait(t.Context(), "2")
+		require.NoError(t, err)
+		require.Equal(t, []any{"done", 2, 2}, []any{r.Text, r.Attempts, large.Calls()[0].Attempt}, "none has two workers' steps")
+
+		small.Irreversible = true
+		small.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("no answer")}
+		})
+		require.NoError(t, a.SetWorkers([]act.Worker{small, large.As("large")}))
+		r = run(t, a, arc.Objective{ID: "3", Text: "pay"})
+		require.Len(t, r.Approvals, 1)
+		require.True(t, r.Approvals[0].Begun)
+		require.Len(t, large.Calls(), 1)
+	})
+}
+
 // A run that waits goes on when that is over, also where its caller has left it, and ends by Options.Patience.
 func TestWaitsWithoutItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -406,6 +406,15 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if len(left) == 0 || len(a.Tries) >= t.agent.opts.Attempts {
 		return t.another(), nil
 	}
+	if away := t.Wait.Away; len(away) > 0 { // who is worth the price takes the task, or the run waits
+		left = slices.DeleteFunc(left, func(w *act.Worker) bool {
+			return w.Price > worth || slices.Contains(away, w.Name)
+		})
+		if len(left) == 0 {
+			return waitPhase, nil
+		}
+		t.event("away", t.Current.Worker, t.Wait.Why)
+	}
 	worker := named(left, a.last().Worker)
 	if worker == nil {
 		var err error
@@ -413,9 +422,15 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 			return "", err
 		}
 	}
-	t.Attempts++
-	t.Current = attempt{Number: t.Attempts, Worker: worker.Name}
-	t.event("attempt", worker.Name, task.Objective)
+	if t.Current.Worker != worker.Name {
+		t.Usage = t.Usage.Add(t.Current.Usage)
+		t.Current = attempt{Number: t.Current.Number, Worker: worker.Name}
+		t.event("attempt", worker.Name, task.Objective)
+	}
+	if t.Current.Number == 0 { // else it is that of one who was away
+		t.Attempts++
+		t.Current.Number = t.Attempts
+	}
 	return actPhase, nil
 }
 
@@ -507,6 +522,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if worker == nil { // it was there when the attempt began
 		why := fmt.Sprintf("the worker %q, which has begun this, is gone", t.Current.Worker)
 		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: why, Denied: true})
+		t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
 		return assignPhase, nil
 	}
 	c := &act.Call{
@@ -545,19 +561,44 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	case open:
 		return t.asked(ctx, advice, pending.Questions)
 	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
-		t.Wait.Why, t.Wait.For, t.Back = made.Complaint, 0, actPhase
-		if made.Err != nil {
-			t.Wait.For = made.Err.Wait
-		}
-		if made.Gate != "" && t.Wait.For > 0 {
-			t.Wait.Tries = 0 // it knows when to look again, each time
-		}
-		if errors.Is(made.Err, act.ErrUnknownEnd) { // a person is asked, however long was waited before
-			t.Wait = waiting{Why: made.Complaint, Since: t.now()}
-		}
-		return waitPhase, nil
+		return t.away(ctx)
 	}
 	return verifyPhase, nil
+}
+
+// away has the run wait until an outage is over. Another worker may take the task before that, where this one is
+// away and has kept nothing: then nothing is paid twice, and nobody begins what another one has begun.
+func (t *turn) away(ctx context.Context) (phase, error) {
+	w, made := &t.Wait, t.made
+	wait := cmp.Or(made.Err, &reason.Error{}).Wait
+	w.Why = made.Complaint
+	kept, err := t.kept(ctx)
+	if made.Outcome == rank.Away && !kept {
+		if len(w.Away) > 0 { // where all are, until the first is back
+			wait = min(wait, w.For)
+		}
+		w.For, w.Away, t.Back = wait, append(w.Away, t.Current.Worker), assignPhase
+		return assignPhase, err
+	}
+	w.For, t.Back = wait, actPhase
+	switch {
+	case errors.Is(made.Err, act.ErrUnknownEnd): // a person is asked, however long was waited before
+		*w = waiting{Why: made.Complaint, Since: t.now()}
+	case made.Gate != "" && wait > 0:
+		w.Tries = 0 // it knows when to look again, each time
+	}
+	return waitPhase, err
+}
+
+// kept reports whether the attempt has kept a step, or the run an irreversible call, see act.NewJournal.
+func (t *turn) kept(ctx context.Context) (bool, error) {
+	for _, name := range []string{fmt.Sprintf("attempt/%04d/", t.Current.Number), "once/"} {
+		steps := store.Range{Prefix: logPrefix(t.Scope, t.ID) + "s/" + name, Limit: 1}
+		for _, err := range t.tenant.group.Store().Scan(ctx, steps) {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // fitting are as many approvals as a run's record has room for. The others are asked for
@@ -849,7 +890,7 @@ func (t *turn) wait(context.Context) (phase, error) {
 	if t.Due.After(last) {
 		t.Due = last // the last try
 	}
-	w.Tries++
+	w.Tries, w.Away = w.Tries+1, nil
 	t.Status = Waiting
 	t.event("waiting", "", w.Why)
 	return t.Back, nil

@@ -118,6 +118,7 @@ type waiting struct {
 	Tries int           `cbor:"2,keyasint,omitzero"`
 	Why   string        `cbor:"3,keyasint,omitzero"`
 	For   time.Duration `cbor:"4,keyasint,omitzero"` // as the part that is away has asked
+	Away  []string      `cbor:"5,keyasint,omitzero"` // workers that are, and have kept nothing of the attempt
 }
 
 // delivered is what a task delivered, as stored.

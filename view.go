@@ -46,7 +46,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 		if t.Status != Blocked {
 			return t.wrong("is not blocked")
 		}
-		if a := t.aim(); t.Cause != Outage || t.Phase != actPhase {
+		if a := t.aim(); t.Cause != Outage || t.Current.Number == 0 {
 			a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
 			if a.Next == 0 && !a.Given {
 				a.begin(nil, "")

@@ -96,7 +96,7 @@ type Call struct {
 	reason.Case             // what the run is about, and what is known of it
 	Task        reason.Task // an executor finds the secrets filled in its Inputs; nobody else does
 	Worker      *Worker
-	Attempt     int    // from 1, over all workers of the run; the same when the attempt goes on after a crash
+	Attempt     int    // from 1, over all workers of the run; the same when it goes on, after a crash, say
 	Fired       bool   // the task is of a fired plan: an irreversible one is at least Gated
 	Agent       string // AGENT.md of the skill
 }

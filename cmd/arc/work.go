@@ -366,7 +366,7 @@ var lines = map[string]struct {
 	"fired": {green, "a learned plan:", 3}, "decided": {faint, "plan:", 3}, "recalled": {faint, "recalled", 1},
 	"attempt": {cyan, "▸", 1}, "tool": {cyan, "  →", 1}, "failed": {red, "✗", 0}, "left": {faint, "left:", 1},
 	"learned": {green, "learned:", 3}, "waiting": {yellow, "waiting:", 3}, "stuck": {yellow, "stuck:", 3},
-	"refused": {yellow, "refused:", 3}, "source_failed": {yellow, "source failed:", 3},
+	"refused": {yellow, "refused:", 3}, "source_failed": {yellow, "source failed:", 3}, "away": {red, "✗", 1},
 	"subgoal": {yellow, "subgoal:", 3}, "retried": {yellow, "retried", 1}, "notify": {yellow, "notify:", 3},
 }
 

@@ -76,8 +76,8 @@ func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	count, _ := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
 	const worker, tool = "arc.worker", "gen_ai.tool.name"
-	names := map[string]string{"attempt": worker, "failed": worker, "passed": worker, "tool": tool,
-		"blocked": "arc.cause"}
+	names := map[string]string{"attempt": worker, "failed": worker, "away": worker, "passed": worker,
+		"tool": tool, "blocked": "arc.cause"}
 	return func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live {
 			return
