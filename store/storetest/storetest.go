@@ -19,18 +19,16 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Open opens the store that belongs to dir. The folder exists; a store that keeps nothing in files takes its
-// name as that of the store. A dir is opened again after Close, and never twice at a time.
-type Open func(dir string) (store.Store, error)
-
 // Options say what cannot be asked of a store.
 type Options struct {
 	Volatile bool // it forgets everything when it is closed
 	Prefix   int  // bytes that it puts before each key, and that a key must be shorter than 4 KiB
 }
 
-// Run runs each rule as a subtest, over a store of its own.
-func Run(t *testing.T, open Open, o Options) {
+// Run runs each rule as a subtest, over a store of its own: open opens the one that belongs to dir. The
+// folder exists; a store that keeps nothing in files takes its name as that of the store. A dir is opened
+// again after Close, and never twice at a time.
+func Run(t *testing.T, open func(dir string) (store.Store, error), o Options) {
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +59,7 @@ type kit struct {
 
 type failure struct{ error }
 
-func (r rule) check(dir string, open Open, o Options) (err error) {
+func (r rule) check(dir string, open func(dir string) (store.Store, error), o Options) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	st, err := open(dir)
