@@ -99,7 +99,7 @@ func (b *Book) In(s store.Scope) *Book {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return &Book{book: b.book, scope: b.book.scope(s)}
+	return &Book{book: b.book, scope: b.book.scopeOf(s)}
 }
 
 // Observe takes a sample in, and returns once that is durable.
@@ -228,8 +228,8 @@ func held(n int64) int32 { return int32(min(max(0, n), math.MaxInt32)) }
 
 func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxName)], "") }
 
-// scope returns the records of a scope, and makes room for them if need be. The caller has the lock.
-func (b *book) scope(name store.Scope) *scope {
+// scopeOf returns the records of a scope, and makes room for them if need be. The caller has the lock.
+func (b *book) scopeOf(name store.Scope) *scope {
 	if b.scopes[name] == nil {
 		b.scopes[name] = &scope{name: name, skills: map[string]*skill{}}
 	}
@@ -307,7 +307,7 @@ func (b *book) named(key string) *pair {
 	candidate, _ = url.PathUnescape(candidate)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.scope(s).pair(name, candidate)
+	return b.scopeOf(s).pair(name, candidate)
 }
 
 // load makes records and accounts the current ones. The pieces of a record follow one another.

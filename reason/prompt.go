@@ -46,7 +46,7 @@ func (p *prompt) add(name, head string, limit int, texts ...string) {
 	p.sections = append(p.sections, s)
 }
 
-// each is a list in words, latest the same from its end.
+// each returns f of each in a list, latest the same from its end.
 func each[T, U any](list []T, f func(T) U) (out []U) {
 	for _, v := range list {
 		out = append(out, f(v))

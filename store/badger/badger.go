@@ -44,7 +44,7 @@ type disk struct {
 	dir    string
 	opts   Options
 	header header
-	open   context.Context // ends with the store, and a rewrite with it
+	life   context.Context // ends with the store, and a rewrite with it
 	stop   context.CancelFunc
 	close  func() error   // what Close does, once
 	asking sync.WaitGroup // those who wait for an answer
@@ -74,7 +74,7 @@ func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) 
 	if err := s.begin(ctx, dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}
-	s.open, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.life, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.close, s.lead = sync.OnceValue(s.shut), make(chan struct{}, 1)
 	return s, nil
 }

@@ -70,8 +70,8 @@ func (s *disk) admit(ctx context.Context, rs ...*request) error {
 
 // carryOut makes the next group of what waits, and before that a rewrite that is due.
 func (s *disk) carryOut() {
-	if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, s.tried) && s.open.Err() == nil {
-		if s.tried = added; s.rewrite(s.open) == nil {
+	if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, s.tried) && s.life.Err() == nil {
+		if s.tried = added; s.rewrite(s.life) == nil {
 			s.tried = 0
 		}
 	}
@@ -153,9 +153,9 @@ const manyTables = 16
 func (s *disk) rewrite(caller context.Context) (err error) {
 	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
-	defer context.AfterFunc(s.open, cancel)()
+	defer context.AfterFunc(s.life, cancel)()
 	defer func() {
-		if err = typed(err); err != nil && s.open.Err() != nil {
+		if err = typed(err); err != nil && s.life.Err() != nil {
 			err = store.ErrClosed
 		} else if err != nil {
 			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
