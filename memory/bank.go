@@ -38,7 +38,7 @@ type Bank struct {
 
 	// early has the vectors of texts that no record has yet, by key: of what another process has written twice,
 	// the vector may come before the record. Whoever applies uses it.
-	early map[string]store.Entry
+	early map[string]*storedVector
 
 	mu     sync.RWMutex
 	tables map[Scope]*table // made at the first record of a scope, and never taken out
@@ -148,12 +148,13 @@ func (b *Bank) apply(e store.Entry) error {
 		}
 		b.take(scope, nil, r)
 	case kind == vectorKind && e.Deleted:
-		delete(b.early, e.Key)
-		if t := b.In(scope).table(); t != nil {
-			t.setVector(ID(id), nil)
-		}
+		b.takeVector(e.Key, scope, ID(id), nil)
 	case kind == vectorKind:
-		return b.applyVector(scope, ID(id), e)
+		kept := new(storedVector)
+		if err := codec.Unmarshal(e.Value, kept); err != nil {
+			return fmt.Errorf("memory: %s: %w", e.Key, err)
+		}
+		b.takeVector(e.Key, scope, ID(id), kept)
 	}
 	return nil
 }
@@ -183,8 +184,9 @@ func (b *Bank) take(scope Scope, terms *index.Terms, rs ...*record) {
 			t.put(r)
 		}
 		if len(b.early) > 0 {
-			if e, ok := b.early[scope.Key(vectorKind, string(r.id))]; ok {
-				_ = b.applyVector(scope, r.id, e) // it could be read before
+			key := scope.Key(vectorKind, string(r.id))
+			if kept := b.early[key]; kept != nil {
+				b.takeVector(key, scope, r.id, kept)
 			}
 		}
 		if b.embeds != nil {
@@ -207,7 +209,7 @@ type part struct {
 // while others decode and analyse those behind.
 func (b *Bank) load(ctx context.Context) error {
 	now := &Bank{o: b.o, g: b.g, an: b.an, embeds: b.embeds}
-	now.tables, now.early = map[Scope]*table{}, map[string]store.Entry{}
+	now.tables, now.early = map[Scope]*table{}, map[string]*storedVector{}
 	const atOnce = 4096
 	var parts []*part // those that are being prepared, in order
 	take := func(most int) (err error) {

@@ -215,31 +215,21 @@ func (s Space) putVector(b *store.Batch, id ID, model, text string, v []float32)
 		kept.Bytes = binary.LittleEndian.AppendUint32(kept.Bytes, math.Float32bits(x))
 	}
 	key := s.vectorKey(id)
-	value, err := codec.Marshal(&kept)
-	if err != nil {
-		return err
-	}
-	b.After(func(rev store.Revision) {
-		_ = s.b.apply(store.Entry{Key: key, Value: value, Rev: rev}) // it can be read: it was just made
-	})
-	return b.Put(key, value, store.Any)
+	b.After(func(store.Revision) { s.b.takeVector(key, s.scope, id, &kept) })
+	return codec.Put(b, key, &kept, store.Any)
 }
 
-// applyVector takes a stored vector in, unless it is of a model that the Bank does not have.
-func (b *Bank) applyVector(scope Scope, id ID, e store.Entry) error {
-	var kept storedVector
-	if err := codec.Unmarshal(e.Value, &kept); err != nil {
-		return fmt.Errorf("memory: %s: %w", e.Key, err)
+// takeVector takes in the vector that a key has, unless it is of a model that the Bank does not have; nil: none.
+func (b *Bank) takeVector(key string, scope Scope, id ID, kept *storedVector) {
+	if kept != nil && b.embeds != nil && kept.Model != "" && kept.Model != b.embeds.model {
+		return
 	}
-	if b.embeds != nil && kept.Model != "" && kept.Model != b.embeds.model {
-		return nil
+	delete(b.early, key)
+	t := b.In(scope).table()
+	known := t != nil && t.setVector(id, kept)
+	if !known && kept != nil {
+		b.early[key] = kept
 	}
-	if t := b.In(scope).table(); t != nil && t.setVector(id, &kept) {
-		delete(b.early, e.Key)
-	} else {
-		b.early[e.Key] = e
-	}
-	return nil
 }
 
 // What a cosine of 1 adds to the words of a query, the least that adds something, and how many of the nearest

@@ -43,6 +43,7 @@ func TestAVectorStaysWithItsText(t *testing.T) {
 	remember(t, s, memory.Draft{Kind: memory.Fact, Content: "wheel", Vector: []float32{1, 0, 0}})
 	told("spoke")
 	update(func(r *memory.Record) { r.Content = "another" })
+	update(func(r *memory.Record) { r.Content = "spoke" }) // a follower learns of this, and of a vector that is gone
 	told()
 	require.Equal(t, []string{"wheel"}, recall(t, s, memory.Query{Vector: []float32{1, 0, 0}}))
 }
