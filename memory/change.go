@@ -185,9 +185,10 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	return n, nil
 }
 
-// Erase removes all memories of the scope and of those below it, and what was counted of them; all: and whatever
-// other packages keep there: plans, figures, an identity, jobs. Runs of an Agent are ended by its View.Erase. It
-// commits 1,000 keys at a time; after an error, call it again. What others write meanwhile may stay.
+// Erase removes all memories of the scope and of those below it, and what was counted of them. With all, it also
+// removes what other packages keep there: plans, figures, an identity, jobs. It does not end runs of an Agent:
+// its View.Erase does. It commits 1,000 keys at a time; after an error, call it again. What others write
+// meanwhile may stay.
 func (s Space) Erase(ctx context.Context, all bool) error {
 	return s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
 		_, kind, _, _ := store.ParseKey(e.Key)
