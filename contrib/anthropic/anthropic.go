@@ -212,12 +212,16 @@ type block struct {
 }
 
 // stream reads server-sent events until the end of the message.
-func (a *answer) stream(body io.Reader) error {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 8<<20)
-	ended := false
-	for !ended && lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+func (a *answer) stream(body *bufio.Reader) error {
+	for ended := false; !ended; {
+		line, err := body.ReadBytes('\n')
+		if err == io.EOF { // also within a line: one that nothing ends was cut off
+			return &reason.Error{Class: reason.Unavailable, Usage: a.Usage.used(), Err: io.ErrUnexpectedEOF}
+		}
+		if err != nil {
+			return a.malformed(err)
+		}
+		data, ok := bytes.CutPrefix(line, []byte("data:"))
 		if !ok {
 			continue // the name of the event, which is in its data as well
 		}
@@ -266,12 +270,6 @@ func (a *answer) stream(body io.Reader) error {
 		case "message_stop":
 			ended = true
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return a.malformed(err)
-	}
-	if !ended {
-		return &reason.Error{Class: reason.Unavailable, Usage: a.Usage.used(), Err: io.ErrUnexpectedEOF}
 	}
 	for _, b := range a.open {
 		if b.PartialJSON != "" {

@@ -257,3 +257,24 @@ func TestOddUsage(t *testing.T) {
 		require.Nil(t, resp.Usage, odd)
 	}
 }
+
+// A connection that breaks is an outage, wherever in a line; what was told until then was taken.
+func TestCutInALine(t *testing.T) {
+	for _, end := range []any{nil, http.ErrAbortHandler} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprint(w, `data: {"type":"message_start","message":{"usage":{"input_tokens":7}}}`+"\n\n"+
+				`data: {"type":"content_block_st`)
+			_ = http.NewResponseController(w).Flush()
+			if end != nil {
+				panic(end)
+			}
+		}))
+		_, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: srv.URL}),
+			&reason.Request{OnText: func(string) {}})
+		srv.Close()
+		var e *reason.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, reason.Unavailable, e.Class, err)
+		require.Equal(t, &reason.Usage{Calls: 1, Input: 7}, e.Usage)
+	}
+}

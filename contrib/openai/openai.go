@@ -219,11 +219,16 @@ type call struct {
 }
 
 // stream reads server-sent events until the end of the answer.
-func (a *answer) stream(body io.Reader) error {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, 8<<20)
-	for lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+func (a *answer) stream(body *bufio.Reader) error {
+	for {
+		line, err := body.ReadBytes('\n')
+		if err == io.EOF {
+			break // also within a line: one that nothing ends was cut off
+		}
+		if err != nil {
+			return a.malformed(err)
+		}
+		data, ok := bytes.CutPrefix(line, []byte("data:"))
 		if !ok {
 			continue // a comment, or the name of an event
 		}
@@ -233,9 +238,6 @@ func (a *answer) stream(body io.Reader) error {
 		if err := a.add(data); err != nil {
 			return err
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return a.malformed(err)
 	}
 	if a.finish == "" {
 		return &reason.Error{Class: reason.Unavailable, Usage: a.usage, Err: io.ErrUnexpectedEOF}

@@ -277,3 +277,22 @@ func TestUsageOfACutStream(t *testing.T) {
 		require.Equal(t, &reason.Usage{Calls: 1, Input: 7, Output: 1}, e.Usage, err)
 	}
 }
+
+// A connection that breaks is an outage, wherever in a line.
+func TestCutInALine(t *testing.T) {
+	for _, end := range []any{nil, http.ErrAbortHandler} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `data: {"choices":[{"delta":{"content":"Order "}}]}`+"\n\n"+`data: {"choices":[{"de`)
+			_ = http.NewResponseController(w).Flush()
+			if end != nil {
+				panic(end)
+			}
+		}))
+		_, err := reason.Generate(t.Context(), openai.New("small", &openai.Options{URL: srv.URL}),
+			&reason.Request{OnText: func(string) {}})
+		srv.Close()
+		var e *reason.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, reason.Unavailable, e.Class, err)
+	}
+}
