@@ -19,14 +19,14 @@ import (
 
 // Event is something that happened in a run. Kinds of this package are "notify", "approval_asked", "ruled",
 // "approver_failed", "output" (a program's line) and "tool" (not called again); act/tools has "text",
-// "answer" (Data: its usage), "calling", "tool" and "left" (why the plan that fires was, at which of its
-// tools). Text and Data are cut at 128 KiB, Data to a JSON string.
+// "answer" (Data: its usage), "again" (it could not be used), "calling", "tool" and "left" (why a plan was).
+// What came Live is void where the next event that is kept is "again", "waiting" or "failed".
 type Event struct {
 	At   time.Time       // zero: now
 	Kind string          `cbor:",omitzero"`                   // a word or two, as above; a host's own may be others
 	Name string          `cbor:",omitzero"`                   // of the worker or tool
-	Text string          `cbor:",omitzero"`                   // for people
-	Data json.RawMessage `json:",omitempty" cbor:",omitzero"` // for programs: JSON
+	Text string          `cbor:",omitzero"`                   // for people; cut at 128 KiB
+	Data json.RawMessage `json:",omitempty" cbor:",omitzero"` // for programs: JSON; over 128 KiB a cut JSON string
 	Live bool            `cbor:",omitzero"`                   // not kept: a piece of what a later event has whole
 }
 

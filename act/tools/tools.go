@@ -222,6 +222,7 @@ func (a *attempt) generate(ctx context.Context) (*reason.Response, error) {
 			a.usage = a.usage.Add(spoilt)
 			return nil, err
 		}
+		act.Note(ctx, act.Event{Kind: "again", Text: err.Error()}) // what was shown of the answer is void
 	}
 }
 

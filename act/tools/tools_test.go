@@ -689,6 +689,32 @@ func TestStream(t *testing.T) {
 	require.Equal(t, []string{"answer", "approval_asked", "ruled", "tool", "answer"}, kept)
 }
 
+// Where an answer is asked for again, an event says that what was shown of it is void. Who starts anew there
+// shows the answer once.
+func TestShownOnce(t *testing.T) {
+	m := &model{answer: func(n int, r *reason.Request) (*reason.Response, error) {
+		r.OnText("Your order is on ")
+		if n <= 2 {
+			return nil, &reason.Error{Class: reason.Invalid, Err: errors.New("a broken chunk")}
+		}
+		r.OnText("the way.")
+		return says("Your order is on the way."), nil
+	}}
+	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil), Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
+	require.NoError(t, err)
+	var shown, kept []string
+	text := ""
+	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, func(e act.Event) {
+		if text += e.Text; !e.Live {
+			shown, kept, text = append(shown, text), append(kept, e.Kind), ""
+		}
+	})
+	r.Run(act.WithJournal(t.Context(), j, nil), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
+	require.Equal(t, []string{"again", "again", "answer"}, kept)
+	require.Equal(t, "Your order invalid: a broken chunk", shown[0], "what may be a secret was held back")
+	require.Equal(t, strings.Repeat("Your order is on the way.", 2), shown[2], "live, and whole")
+}
+
 // However a text is streamed, what its kept event has redacted is not told live either, if it is one word.
 func TestLiveText(t *testing.T) {
 	for text, secret := range map[string]string{
