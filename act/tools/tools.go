@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -55,8 +56,9 @@ type executor struct {
 // Calls go through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit
 // the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An
 // answer that is empty, cut off (its calls are not made) or not of the schema is asked for again, twice at
-// most; one that is refused ends the attempt. Where a person has to rule, the other calls of the answer are
-// finished and kept, and the attempt is pending. An irreversible call of unknown end is an outage, then asked.
+// most; one that is refused ends the attempt, and so does the third answer in a row with the same calls, none
+// of which fits. Where a person has to rule, the other calls of the answer are finished and kept, and the
+// attempt is pending. An irreversible call of unknown end is an outage, then asked.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
@@ -130,8 +132,9 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 		}
 		a.usage = a.usage.Add(answer.Usage) // also of one that was kept
 		switch answer.Stop {
-		case reason.StopFilter: // asked again it would refuse again
-			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", clip(answer.Text, maxShown))}
+		case reason.StopFilter: // asked again in this attempt it would refuse again
+			why := cmp.Or(clip(answer.Text, maxShown), "it gives no reason")
+			return &reason.Error{Err: fmt.Errorf("the model refuses to answer: %s", why)}
 		case reason.StopLength: // nobody knows what else its calls were to say
 			answer.Text, answer.Calls, answer.Opaque = cmp.Or(answer.Text, "(cut off)"), nil, nil
 		}
@@ -271,6 +274,15 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 		a.made = append(a.made, m)
 		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown})
 	}
+	fits := func(c reason.ToolCall) bool {
+		t := a.tools[c.Name]
+		return t != nil && t.input.Check(c.Inputs) == nil
+	}
+	last := a.made[max(0, len(a.made)-3*len(ends)):]
+	if !slices.ContainsFunc(calls, fits) && reflect.DeepEqual(last, slices.Repeat(ends, 3)) {
+		again := fmt.Errorf("the model goes on calling %s: %s", ends[0].Name, ends[0].Shown)
+		return &reason.Error{Class: reason.Invalid, Err: again}
+	}
 	return nil
 }
 
@@ -322,7 +334,8 @@ func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json
 		return nil, fmt.Errorf("there is no tool %q; there are %q", c.Name, slices.Sorted(maps.Keys(a.tools))), nil
 	}
 	if err := t.input.Check(c.Inputs); err != nil {
-		return nil, fmt.Errorf("inputs: %w", err), nil
+		_, broken := schema.Read([]byte(schema.Words(c.Inputs))) // what is no JSON came as a string
+		return nil, fmt.Errorf("inputs: %w", cmp.Or(broken, err)), nil
 	}
 	failed := false
 	apart := func(ctx context.Context, inputs json.RawMessage) (out json.RawMessage, err error) {

@@ -344,7 +344,7 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	shown := m.asked[1].Messages[2:]
 	for i, want := range []string{
-		"no such order", `no tool "gone"`, "'/order': got number", "got string, want object", "additional properties 'Order'",
+		"no such order", `no tool "gone"`, "'/order': got number", "no JSON: unexpected EOF", "additional properties 'Order'",
 		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "not listed",
 	} {
 		require.Contains(t, shown[i].Text, want)
@@ -425,6 +425,9 @@ func TestFinalAnswer(t *testing.T) {
 	require.Equal(t, "(cut off)", m.asked[1].Messages[1].Text, "some endpoints refuse a message of nothing")
 	a = try(t, store.NewMem(), tools.New(script(refused), nil, refund), nil)
 	require.Equal(t, rank.Failed, a.Outcome, "a refusal is no delivery, whatever the gates")
+	refused.Text = ""
+	silent := try(t, store.NewMem(), tools.New(script(refused), nil, refund), nil)
+	require.Equal(t, "the model refuses to answer: it gives no reason", silent.Complaint)
 	require.Contains(t, a.Complaint, "I will not.")
 	require.Zero(t, paid, "what a torn answer calls is not called")
 	lost := says("I refund it now.")
@@ -525,6 +528,36 @@ func TestBounds(t *testing.T) {
 				require.InDelta(t, .02*float64(c.answers), *a.Usage.CostUSD, 1e-9)
 			}
 		})
+	}
+}
+
+// A model whose arguments are no JSON is told so, and one that goes on with them is asked no fourth time.
+func TestCallsThatNeverFit(t *testing.T) {
+	for name, bad := range map[string]*reason.Response{
+		"inputs: no JSON: unexpected EOF": calls("lookup", `{"order":"A-1`, "lookup", `{"order":"A-1`),
+		"there is no tool":                calls("look", `{"order":"A-1"}`),
+	} {
+		m, s := script(calls("stock", `{}`), bad, bad, says("seven")), &shop{}
+		a := try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), nil)
+		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+		require.Contains(t, m.asked[2].Messages[4].Text, name)
+
+		m = script(bad, calls("stock", `{}`), bad, bad, bad, says("too late"))
+		a = try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), nil)
+		require.Equal(t, reason.Invalid, class(a))
+		require.Contains(t, a.Complaint, "goes on calling look")
+		require.Contains(t, a.Complaint, name)
+		require.Len(t, m.asked, 5)
+
+		// What a tool says itself may be another thing the next time.
+		poll := calls("lookup", `{"order":"A-1"}`)
+		m = script(poll, poll, poll, poll, says("not yet"))
+		a = try(t, store.NewMem(), tools.New(m, nil, tools.Func("lookup", "", func(context.Context, struct {
+			Order string `json:"order"`
+		}) (string, error) {
+			return "", errors.New("not yet")
+		})), nil)
+		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	}
 }
 
