@@ -69,7 +69,7 @@ func (r Reflection) MarshalJSON() ([]byte, error) {
 // [0,1]. Without alignment it is the confidence less the issues. It is of a reflection that passes [Content].
 func Resonance(r Reflection) float64 {
 	v, n, sum := r.Confidence, 0.0, 0.0
-	for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) { // since a sum of floats depends on its order
+	for _, aspect := range slices.Sorted(maps.Keys(r.AlignmentCheck)) { // a sum of floats depends on its order
 		if a, ok := score(r.AlignmentCheck[aspect]); ok {
 			n, sum = n+1, sum+a
 		}
@@ -114,8 +114,8 @@ type Issue struct {
 	Text string // words for a person
 }
 
-// Structure reads a reflection and checks its form, and, where that is right, its values as [Content] does. It
-// must be one JSON object of at most 512 KiB that has the five fields under their exact names:
+// Structure reads a reflection and checks its form and, where that is right, its values as [Content] does.
+// It must be one JSON object of at most 512 KiB that has the five fields under their exact names:
 //
 //   - status is one of the four statuses, and summary a string, which may be empty
 //   - confidence is a number in [0,1]; an integer is a number
@@ -163,7 +163,8 @@ func Structure(raw []byte) Result {
 func Content(r Reflection, task string) Result {
 	res := Result{Reflection: r, Valid: true}
 	if !slices.Contains([]Status{Success, Failure, Warning, Skipped}, r.Status) {
-		res.refuse("status", "invalid status %.64q: want Success, Failure, Warning or Skipped", string(r.Status))
+		const want = "invalid status %.64q: want Success, Failure, Warning or Skipped"
+		res.refuse("status", want, string(r.Status))
 	}
 	if !inUnit(r.Confidence) {
 		res.refuse("confidence", "confidence %v outside [0,1]", r.Confidence)

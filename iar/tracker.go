@@ -79,8 +79,9 @@ func Findings(resonances []float64) []Issue {
 	recent := last(values, lowWindow)
 	low := slices.DeleteFunc(slices.Clone(recent), func(v float64) bool { return v >= lowBound })
 	if len(low) > 0 {
-		const text = "%d of the last %d below %.2f, the lowest %.2f"
-		found = append(found, Issue{LowResonance, fmt.Sprintf(text, len(low), len(recent), lowBound, slices.Min(low))})
+		const format = "%d of the last %d below %.2f, the lowest %.2f"
+		text := fmt.Sprintf(format, len(low), len(recent), lowBound, slices.Min(low))
+		found = append(found, Issue{LowResonance, text})
 	}
 	if n := len(values); n < trendMin && falls(values) || n >= trendMin && declines(values) {
 		const text = "falling over the last %d, from %.2f to %.2f"

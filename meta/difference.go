@@ -58,7 +58,7 @@ func (s sample) mean() float64 { return s.Sum / float64(max(1, s.N)) }
 // confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024, eq. 9).
 type Interval struct {
 	Mean   float64  // with less without: of calls and dollars, below 0 is a saving
-	Margin *float64 // half the width of the 95 % interval around Mean; nil: not known, before 20 cases in each arm
+	Margin *float64 // half the width of the 95 % interval around Mean; nil: not known before 20 cases an arm
 	N      int      // values with the treatment; 0: an arm has none, and nothing can be said
 }
 

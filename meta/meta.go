@@ -66,8 +66,8 @@ func (s *session) add(t Try) (same, all int) {
 
 func cut(text string) string { return fence.Cut(text, maxText) }
 
-// failed returns the approaches of the tries that failed at a goal since it was last delivered, the oldest first,
-// and how many of these tries were by one of them.
+// failed returns the approaches of the tries that failed at a goal since it was last delivered, the oldest
+// first, and how many of these tries were by one of them.
 func (s *session) failed(goal, approach string) (by []string, same int) {
 	for _, o := range s.Recent {
 		switch {

@@ -129,7 +129,8 @@ func tune(worker, skill, name string, of map[string]tally) (Proposal, bool) {
 		dearer := theirs.priced > 0 && own.cost() > 0 && own.cost() >= 2*theirs.cost()
 		if samples >= needs && asGood && dearer {
 			p.Kind, p.Samples = "config", samples
-			p.Reason += fmt.Sprintf(" for $%.4f each; %s %v for $%.4f", own.cost(), other, theirs, theirs.cost())
+			const than = " for $%.4f each; %s %v for $%.4f"
+			p.Reason += fmt.Sprintf(than, own.cost(), other, theirs, theirs.cost())
 			return p, true
 		}
 	}
@@ -207,7 +208,7 @@ var answer = json.RawMessage(`{"type":"object","required":["yaml"],"properties":
 
 // draft returns the text of a goal or an action that is new; "": it is not wanted, or drafted already.
 func (b *Book) draft(ctx context.Context, p *Proposal, m reason.Model) string {
-	old, _, _ := codec.Load[record](ctx, b.g.Store(), b.scope.Key(kind, idOf(p))) // propose meets an error, too
+	old, _, _ := codec.Load[record](ctx, b.g.Store(), b.scope.Key(kind, idOf(p))) // propose meets an error
 	if old.Change != "" && old.undecided() || old.rests(p.Samples, b.now()) {
 		return ""
 	}

@@ -172,12 +172,13 @@ func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposa
 		return Proposal{}, false, err
 	}
 	p.ID, p.Note = idOf(&p), ""
-	err = b.change(ctx, p.ID, func(r *record) error {
+	kept, err = b.change(ctx, p.ID, func(r *record) error {
 		now := b.now().UTC()
-		rests := r.rests(p.Samples, now)
-		if news = tell && !rests && now.Sub(r.Told) >= time.Hour; rests {
+		news = false // also where a conflict has this run again
+		if r.rests(p.Samples, now) {
 			return nil
 		}
+		news = tell && now.Sub(r.Told) >= time.Hour
 		p.Change = cmp.Or(p.Change, r.Change) // as it was drafted
 		p.Status, p.At = Ready, now
 		if p.Samples < needs && !p.drafted() {
@@ -187,7 +188,7 @@ func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposa
 			r.Told = now
 		}
 		return nil
-	}, &kept)
+	})
 	return kept, news, err
 }
 
@@ -195,8 +196,8 @@ func idOf(p *Proposal) string { return fence.Mark(p.Kind, p.Subject) }
 
 // rests reports whether a proposal is not to be made again now.
 func (r *record) rests(samples int, now time.Time) bool {
-	no := (r.Status == Rejected || r.Status == Undone) && now.Sub(r.At) < week && samples < max(1, 2*r.Samples)
-	return r.Status == Approved || no
+	refused := r.Status == Rejected || r.Status == Undone
+	return r.Status == Approved || refused && now.Sub(r.At) < week && samples < max(1, 2*r.Samples)
 }
 
 // drafted reports whether the change is a text that a person reads before it is used.
@@ -223,7 +224,7 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 	if by == "" || to == Rejected && note == "" {
 		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)
 	}
-	err = b.change(ctx, id, func(r *record) error {
+	return b.change(ctx, id, func(r *record) error {
 		if r.ID == "" {
 			return fmt.Errorf("proposal %q: %w", id, store.ErrNotFound)
 		}
@@ -235,15 +236,15 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 			r.Note = strings.TrimSuffix(b.clean.Prose(by)+": "+b.clean.Prose(note), ": ")
 			return nil
 		}
-		return fmt.Errorf("%w: one that is %s, of %d samples, becomes %s", ErrInvalid, r.Status, r.Samples, to)
-	}, &p)
-	return p, err
+		const no = "%w: one that is %s, of %d samples, becomes %s"
+		return fmt.Errorf(no, ErrInvalid, r.Status, r.Samples, to)
+	})
 }
 
 // change has f change a record, which has no ID if it is not there, and returns it as it is kept.
-func (b *Book) change(ctx context.Context, id string, f func(*record) error, kept *Proposal) error {
+func (b *Book) change(ctx context.Context, id string, f func(*record) error) (kept Proposal, err error) {
 	key := b.scope.Key(kind, id)
-	return b.g.Update(ctx, func(batch *store.Batch) error {
+	err = b.g.Update(ctx, func(batch *store.Batch) error {
 		r, c, err := codec.Load[record](ctx, batch, key)
 		if err != nil {
 			return fmt.Errorf("proposal: %w", err)
@@ -252,11 +253,12 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error, kep
 		if err := f(&r); err != nil {
 			return err
 		}
-		if *kept = r.Proposal; r == was {
+		if kept = r.Proposal; r == was {
 			return nil
 		}
 		return codec.Put(batch, key, &r, c)
 	})
+	return kept, err
 }
 
 // Policy returns a rank.Policy, for arc.Options, that orders as another one does, and puts workers first or
@@ -295,7 +297,8 @@ func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([
 	slices.SortStableFunc(scored, func(x, y rank.Scored) int {
 		return places[standings[x.Name]] - places[standings[y.Name]]
 	})
-	if i := slices.IndexFunc(scored, func(s rank.Scored) bool { return standings[s.Name] == "paused" }); i > 0 {
+	paused := func(s rank.Scored) bool { return standings[s.Name] == "paused" }
+	if i := slices.IndexFunc(scored, paused); i > 0 { // they come last; where all are paused, none is
 		scored = scored[:i]
 	}
 	return scored, nil
@@ -307,7 +310,10 @@ func (b *Book) standings(ctx context.Context, skill string) (map[string]string, 
 	of := map[string]string{}
 	for _, p := range approved {
 		var s standing
-		if !p.drafted() && json.Unmarshal([]byte(p.Change), &s) == nil && s.Skill == skill && of[s.Worker] == "" {
+		if p.drafted() || json.Unmarshal([]byte(p.Change), &s) != nil {
+			continue
+		}
+		if s.Skill == skill && of[s.Worker] == "" {
 			of[s.Worker] = s.Standing
 		}
 	}
