@@ -58,7 +58,7 @@ type Options struct {
 }
 
 // prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
-func (l *Layer) prepare(c Case) (Case, error) {
+func (l *Layer) prepare(c Case) (_ Case, err error) {
 	c.Known, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, ""
 	if !strings.HasPrefix(string(c.Data), `"`) {
 		c.Data = nil // no message
@@ -70,8 +70,7 @@ func (l *Layer) prepare(c Case) (Case, error) {
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
 	c.Inputs = append(json.RawMessage(nil), c.Inputs...) // nil where it is empty, which is no JSON
 	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
-	err := c.Check()
-	if err != nil {
+	if err := c.Check(); err != nil {
 		return c, fmt.Errorf("learn: %w", err)
 	}
 	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
@@ -137,8 +136,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	parts := l.close
-	l.close = func() error { return errors.Join(parts(), st.Close()) }
+	l.close = func() error { return errors.Join(l.bank.Close(), st.Close()) }
 	return l, nil
 }
 

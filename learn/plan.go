@@ -146,12 +146,13 @@ func summary(calls []reason.PlanCall) string {
 // samePlan reports whether calls are the same, however their inputs are spelled.
 func samePlan(a, b []reason.PlanCall) bool {
 	return slices.EqualFunc(a, b, func(x, y reason.PlanCall) bool {
-		if x.Name != y.Name || string(x.Inputs) == string(y.Inputs) {
-			return x.Name == y.Name
+		same := string(x.Inputs) == string(y.Inputs)
+		if !same && x.Name == y.Name {
+			v, err := schema.Canonical(x.Inputs)
+			w, err2 := schema.Canonical(y.Inputs)
+			same = cmp.Or(err, err2) == nil && string(v) == string(w)
 		}
-		v, err := schema.Canonical(x.Inputs)
-		w, err2 := schema.Canonical(y.Inputs)
-		return cmp.Or(err, err2) == nil && string(v) == string(w)
+		return same && x.Name == y.Name
 	})
 }
 
@@ -264,14 +265,15 @@ func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 	}
 	r, read := *was, w.read
 	r.Plans, r.Refused, r.At = copies(r.Plans), copies(r.Refused), w.now()
-	if f(&r); r.empty() {
-		if scope, _, _, _ := store.ParseKey(key); !was.empty() { // nor are the words of its cases kept
-			w.failed(cmp.Or(w.forget(ctx, w.b, casesOf(scope), r.Like), w.b.Delete(key, store.At(was.rev))))
-		}
-		return
+	f(&r)
+	switch scope, _, _, _ := store.ParseKey(key); {
+	case !r.empty():
+		w.b.After(func(rev store.Revision) { r.rev = rev; read.Add(key, &r) }) // nobody decodes it again
+		w.failed(codec.Put(w.b, key, r, store.At(was.rev)))
+	case !was.empty(): // nor are the words of its cases kept
+		w.failed(w.forget(ctx, w.b, casesOf(scope), r.Like))
+		w.failed(w.b.Delete(key, store.At(was.rev)))
 	}
-	w.b.After(func(rev store.Revision) { r.rev = rev; read.Add(key, &r) }) // nobody decodes it again
-	w.failed(codec.Put(w.b, key, r, store.At(was.rev)))
 }
 
 func copies[T any](of []*T) []*T { return each(of, func(v *T) *T { c := *v; return &c }) }
