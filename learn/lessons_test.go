@@ -3,6 +3,7 @@ package learn_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -346,4 +347,50 @@ func TestForget(t *testing.T) {
 	require.Equal(t, plan("note", `{"what":"a dog"}`).Calls, a.Fires.Calls)
 	require.Error(t, l.Forget(ctx, scope, ""))
 	require.Error(t, l.Forget(ctx, "bloom", "any"))
+}
+
+// A name that a check said of one case stays hidden, however often it says the same of others.
+func TestNamesOfACaseStayHidden(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	for _, order := range []string{"A-17", "B-2", "C-3"} {
+		a := b.before(learn.Case{Situation: "close", Text: "close " + order})
+		require.NotContains(t, strings.ReplaceAll(a.Prompt(), order, ""), "A-17")
+		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "order " + order + " is closed"})
+	}
+	require.Len(t, b.before(learn.Case{Situation: "close", Text: "close D-4"}).Warnings, 1)
+}
+
+// What a case was refused for is told once: as a warning where that is of its own situation, else as a memory.
+func TestRefusalIsToldOnce(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "letter", Text: "write the letter"}
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "the margin is too narrow"})
+	a := b.before(c)
+	require.Len(t, a.Warnings, 1)
+	require.Empty(t, a.Background)
+	c.Situation = "post"
+	a = b.before(c)
+	require.Empty(t, a.Warnings)
+	require.Len(t, a.Background, 1)
+}
+
+// A plan that delivered cases in these words, and like ones in others, is suggested once; and what a person has
+// written comes before what has delivered more.
+func TestSuggestionsInOrder(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Text: "ship the parcel today"}
+	b.deliver(learn.Case{Text: "ship the parcel today, please"}, plan("ship", `{"by":"van"}`))
+	b.deliver(c, plan("ship", `{"by":"van"}`))
+	require.Len(t, b.before(c).Suggestions, 1)
+	b.deliver(c, plan("call", `{}`))
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "no", Plan: plan("call", `{}`)})
+	require.Equal(t, "ship", b.before(c).Suggestions[0].Calls[0].Name)
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	i := slices.IndexFunc(k.Suggestions, func(s reason.Suggestion) bool { return s.Calls[0].Name == "call" })
+	s := k.Suggestions[i]
+	s.Calls = plan("call", `{"who":"the customer"}`).Calls
+	_, err = b.Edit(t.Context(), "acme", s)
+	require.NoError(t, err)
+	require.Equal(t, s.Calls, b.before(c).Suggestions[0].Calls)
 }
