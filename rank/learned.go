@@ -37,7 +37,7 @@ func (b *Book) Learned() Policy {
 }
 
 const (
-	hope        = .7 // standard deviations of what is not known by which the untried may be better than the mean
+	hope        = .7 // standard deviations of what is not known that the untried may be above the mean
 	drawWidth   = .5
 	meanCount   = 3   // samples that the mean of all counts as in an estimate, or fewer, so that …
 	leastDiffer = .2  // … candidates are not taken to differ by less
@@ -89,7 +89,7 @@ func (sk *skill) fit(now time.Time) *model {
 		m.known += n
 	}
 	m.noise = err2 / errs
-	guess := min(1, firstNoise/m.noise) // rewards that scatter more are not within [0,1]: it says little of them
+	guess := min(1, firstNoise/m.noise) // it says little of rewards beyond [0,1], which scatter more
 	m.mean = (all.sum + guess*firstMean) / (all.weight + guess)
 	m.count = min(meanCount, m.noise/(leastDiffer*leastDiffer))
 	m.kind2 = min(max(kind2/kinds, kindSpread*kindSpread/2), .25) // worth lies between 0 and 1
@@ -221,8 +221,8 @@ func (b *Book) Explain(t Task, cs []Candidate) []string {
 		worth, extra := v.estimate(&cs[i])
 		s := sk.summary(cs[i].Name)
 		cost := ratio(float64(s.USD+s.Estimated)/billion, int(s.Priced))
-		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, %d more tell nothing about skill; "+
-			"%d told a cost, of $%.4f in the mean; expected worth %.2f, and %.2f for what is not known",
+		out[i] = fmt.Sprintf("%s: %d of its last %d judged attempts delivered, %d more tell nothing "+
+			"about skill; %d told a cost, of $%.4f in the mean; expected worth %.2f, and %.2f for what is not known",
 			cs[i].Name, s.Delivered, s.Judged, s.Attempts-s.Judged, s.Priced, cost, worth, extra)
 	}
 	return out

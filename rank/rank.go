@@ -124,7 +124,7 @@ type Sample struct {
 	Candidate string `cbor:",omitzero"`
 	Task
 	Outcome    Outcome       `cbor:",omitzero"`
-	Class      string        `cbor:",omitzero"` // of the error or complaint, for [Book.Health]; up to 256 bytes
+	Class      string        `cbor:",omitzero"` // of the error or complaint, for Health; up to 256 bytes
 	Wall       time.Duration `cbor:",omitzero"`
 	Usage                    // of the attempt; EstimateUSD counts if CostUSD is nil; Calls and Cached do not
 	Confidence *float64      `cbor:",omitzero"` // what the candidate itself reported; it is held to [0,1]

@@ -71,7 +71,7 @@ func read[T any](resp *Response, s *schema.Schema, check func(*T) error) (v T, e
 	if err = cmp.Or(err, s.Check(raw)); err != nil {
 		return v, err
 	}
-	raw, _ = schema.Canonical(raw) // Check has read it. What is checked is what is decoded: of a member the last
+	raw, _ = schema.Canonical(raw) // Check has read it. Of a member that stands twice the last counts
 	if err = json.Unmarshal(raw, &v); err == nil && check != nil {
 		err = check(&v)
 	}

@@ -26,9 +26,9 @@ type Case struct {
 	Also       []memory.Scope   `cbor:",omitzero"`  // other scopes that are recalled from, of the same tenant
 	Session    string           `cbor:",omitzero"`  // the thread of its episodes
 	Situation  string           `cbor:",omitzero"`  // the kind of case, in the host's words
-	Text       string           `cbor:",omitzero"`  // what is wanted, at most 64 KiB; in a subgoal: the subgoal
+	Text       string           `cbor:",omitzero"`  // what is wanted, up to 64 KiB; in a subgoal: that
 	Inputs     json.RawMessage  `json:",omitempty"` // an object (else no plan): what varies
-	Data       json.RawMessage  `json:",omitempty"` // belongs to it, and no plan depends on it, see [Case.Check]
+	Data       json.RawMessage  `json:",omitempty"` // what no plan depends on, such as a log; see [Case.Check]
 	Conditions []string         `cbor:",omitzero"`  // what else must hold for the same plan to be right
 	Goals      []string         `cbor:",omitzero"`  // in a subgoal: those above it, outermost first
 	Skill      string           `cbor:",omitzero"`  // of the step, for Candidates and for warnings

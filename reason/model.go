@@ -31,7 +31,7 @@ type Request struct {
 	Tools       []Tool          // what the model may call
 	MaxTokens   int             // of the answer; 0: the adapter's default
 	Temperature *float64        // nil: the provider's default
-	OnText      func(string)    `json:"-"` // gets the text as it comes, by Generate in words; nil: not streamed
+	OnText      func(string)    `json:"-"` // gets the text as it comes, by Generate in words; nil: no stream
 }
 
 // Whose a Message is.
@@ -60,7 +60,7 @@ type Tool struct {
 // ToolCall is a model's call of a tool.
 type ToolCall struct {
 	ID, Name string          // unique in its answer; the Tool's
-	Inputs   json.RawMessage `json:",omitempty" cbor:"Inputs"` // of the Tool's schema, if the model keeps to it
+	Inputs   json.RawMessage `json:",omitempty" cbor:"Inputs"` // of the Tool's schema, if the model obeys it
 }
 
 // Response is a Model's answer. Thoughts that the provider marks are not in Text; those that stand in it
@@ -280,7 +280,8 @@ func callable(calls []ToolCall, tools []Tool) []ToolCall {
 			c.Inputs, _ = schema.Marshal(string(c.Inputs)) // a string always can be
 		}
 		named := func(t Tool) bool { return t.Name == c.Name }
-		if n := len(c.Name); !slices.ContainsFunc(tools, named) && (odd.MatchString(c.Name) || n == 0 || n > 64) {
+		n := len(c.Name)
+		if bad := odd.MatchString(c.Name) || n == 0 || n > 64; bad && !slices.ContainsFunc(tools, named) {
 			c.Name = "unknown_" + odd.ReplaceAllString(c.Name[:min(n, 50)], "_") // providers take that back
 		}
 	}

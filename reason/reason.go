@@ -2,7 +2,7 @@
 // plan, alternatives, an impasse with a subgoal, or questions. [LLM] is one on a [Model], which adapters are.
 //
 //	llm := &reason.LLM{Model: openai.New("gpt-5-mini", nil), Instructions: "We are a help desk."}
-//	d, err := llm.Decide(ctx, &reason.Brief{Case: reason.Case{Text: "Where is order A-7471?"}, Workers: cards})
+//	d, err := llm.Decide(ctx, &reason.Brief{Case: reason.Case{Text: "Where is A-7471?"}, Workers: cards})
 //
 // A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits:
 // the error says what can be done ([Classify]), and the loop does it. Nothing is kept.
@@ -55,7 +55,7 @@ type Task struct {
 	Objective string          `cbor:",omitzero"`
 	Delta     string          `cbor:",omitzero"` // what will be different when it is done
 	Verify    string          `cbor:",omitzero"` // what a gate checks, in words
-	Skill     string          `cbor:",omitzero"` // what a worker must be able to do; "": a worker without Skills
+	Skill     string          `cbor:",omitzero"` // what a worker must be able to do; "": one without Skills
 	Worker    string          `cbor:",omitzero"` // tried first; of an objective's own tasks: it alone
 	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"`
 }
@@ -71,7 +71,7 @@ type PlanCall struct {
 
 // Plan is what was done: a list of calls. The prose of tasks decides nothing about it.
 type Plan struct {
-	ID    string     `json:",omitempty" cbor:",omitzero"` // what learn.Layer.Known has it by, or would; "": not known
+	ID    string     `json:",omitempty" cbor:",omitzero"` // by which learn.Layer.Known has it; "": not known
 	Calls []PlanCall // in order
 }
 
@@ -137,11 +137,11 @@ type Card struct {
 // Known is what memory has of cases like the one at hand.
 type Known struct {
 	Memories    []memory.Hit `cbor:",omitzero"` // rules first, then what was recalled, best first
-	Background  []memory.Hit `cbor:",omitzero"` // for which nobody vouches (memory.Record.Trusted): data to weigh
+	Background  []memory.Hit `cbor:",omitzero"` // nobody vouches for it (memory.Record.Trusted): to weigh
 	Facts       []string     `cbor:",omitzero"` // of the person or project, see package identity
 	Warnings    []Warning    `cbor:",omitzero"`
 	Suggestions []Suggestion `cbor:",omitzero"`
-	Fires       *Plan        `cbor:",omitzero"` // to carry out without a model, in a Call by its worker; nil: none
+	Fires       *Plan        `cbor:",omitzero"` // to carry out without a model, in a Call by its worker
 }
 
 // Brief is what a Reasoner decides from.

@@ -24,7 +24,7 @@ type transport struct{ base http.RoundTripper }
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(r)
 	if err != nil { // by adapters it is told without the address, which may have a key in it
-		class, odd := Unavailable, strings.Contains(err.Error(), "invalid header") // a key with a line end in it
+		class, odd := Unavailable, strings.Contains(err.Error(), "invalid header") // a line end in a key
 		if odd || r.URL.Host == "" || r.URL.Scheme != "http" && r.URL.Scheme != "https" {
 			class = Permanent // a wrong address is no outage, which would be waited for
 		}
@@ -74,7 +74,8 @@ func Post(
 func withoutKey(h http.Header, s string) string {
 	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
 		value := h.Get(name)
-		if value = value[strings.LastIndexByte(value, ' ')+1:]; len(value) >= 8 { // without a scheme such as Bearer
+		value = value[strings.LastIndexByte(value, ' ')+1:] // without a scheme such as Bearer
+		if len(value) >= 8 {
 			s = strings.ReplaceAll(s, value, "[key]")
 		}
 	}

@@ -139,7 +139,7 @@ func Check(ops ...Op) error {
 	bytes, keys := 0, make([]string, 0, 16)
 	for i, op := range ops {
 		if op.Key == "" || !utf8.ValidString(op.Key) || op.Delete && op.Check {
-			return &LimitError{"a key must be valid UTF-8 and not empty, and its op a delete or a check, not both"}
+			return &LimitError{"a key must be valid UTF-8 and not empty, and an op no delete and check at once"}
 		}
 		bytes += len(op.Key) + len(op.Value)
 		key, value := Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue)

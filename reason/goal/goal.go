@@ -95,7 +95,7 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    operator: in                         # an invariant: truthy (the default), falsy, eq, neq, in, not_in
 //	    expected: [up, starting]
 //	  - id: work.balanced
-//	    type: distribution                   # threshold, invariant or distribution; the fields say it as well
+//	    type: distribution                   # threshold, invariant or distribution, as its fields say
 //	    selector: domains.flow.data.work
 //	    distribution: {feature: 0.6, defect: 0.4}
 //	    tolerance: 0.2                       # 0.1 is the default

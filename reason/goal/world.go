@@ -44,7 +44,7 @@ type World struct {
 // domain is what is known of a part of the world. Its data is plain JSON that is never changed in place.
 type domain struct {
 	data      any
-	at        time.Time // when it was read; of one that never was: when something was last reported; zero: never
+	at        time.Time // when it was read, or else when something was last reported; zero: never
 	read      bool
 	maxAge    time.Duration
 	collector *collector
@@ -141,7 +141,8 @@ func (w *World) Poll(ctx context.Context) error {
 		case err := <-ended:
 			errs = append(errs, err)
 		case <-ctx.Done():
-			return errors.Join(append(errs, fmt.Errorf("goal: a collector has not come back: %w", ctx.Err()))...)
+			errs = append(errs, fmt.Errorf("goal: a collector has not come back: %w", ctx.Err()))
+			return errors.Join(errs...)
 		}
 	}
 	return errors.Join(errs...)

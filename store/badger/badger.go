@@ -81,7 +81,7 @@ func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) 
 
 func (s *disk) begin(ctx context.Context, dir string) (err error) {
 	if dir == "" || ctx.Err() != nil {
-		return cmp.Or(ctx.Err(), fmt.Errorf("%w: no directory; store.NewMem() keeps nothing on a disk", fs.ErrInvalid))
+		return cmp.Or(ctx.Err(), fmt.Errorf("%w: no directory; store.NewMem() needs none", fs.ErrInvalid))
 	}
 	if s.dir, err = filepath.Abs(dir); err != nil {
 		return err

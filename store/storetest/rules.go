@@ -74,8 +74,10 @@ func model(k *kit) {
 			if kind > 5 { // else it is a delete, or a put of nothing
 				op.Value = fmt.Append(nil, n, op.Key, "\x00\xff")
 			}
-			op.If = []store.Condition{store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent,
-				store.At(rev + 1), store.At(last)}[r.IntN(8)]
+			op.If = []store.Condition{
+				store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent, store.At(rev + 1),
+				store.At(last),
+			}[r.IntN(8)]
 			if op.If != store.Any && op.If != store.At(rev) {
 				broken[op.Key] = true
 			}
@@ -108,7 +110,8 @@ func model(k *kit) {
 		if n%100 == 99 && !k.Volatile {
 			k.openAgain()
 		}
-		some := store.Range{Prefix: []string{"", "", "a", "a/", "kk", "x"}[r.IntN(6)], Limit: max(0, r.IntN(8)-3)}
+		prefix := []string{"", "", "a", "a/", "kk", "x"}[r.IntN(6)]
+		some := store.Range{Prefix: prefix, Limit: max(0, r.IntN(8)-3)} // half of them have no limit
 		if r.IntN(2) == 0 {
 			some.After = append(keys, "a/bz")[r.IntN(len(keys)+1)]
 		}
@@ -328,7 +331,7 @@ func changes(k *kit) {
 		k.openAgain()
 		rev := k.commit(put("again", "x"))
 		at = k.follow(k.Store.(store.Changer), at, apply)
-		k.equal([]store.Revision{known["again"].Rev, at}, []store.Revision{rev, rev}, "change after opening again")
+		k.must(known["again"].Rev == rev && at == rev, "what was changed after opening again is not told")
 	}
 	for key, want := range log {
 		got := known[key] // of a key that was never there the follower knows nothing

@@ -2,7 +2,8 @@
 // its contract. [Serve] and [Dial] are a store that several processes of a test share.
 //
 //	func TestStore(t *testing.T) {
-//		storetest.Run(t, func(dir string) (store.Store, error) { return mystore.Open(dir) }, storetest.Options{})
+//		open := func(dir string) (store.Store, error) { return mystore.Open(dir) }
+//		storetest.Run(t, open, storetest.Options{})
 //	}
 package storetest
 
