@@ -163,7 +163,8 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 					return err
 				}
 				left := slices.DeleteFunc(r.sources(), revoked)
-				if removed = len(left) == 0; removed {
+				removed = len(left) == 0
+				if removed {
 					return s.stageForget(b, r)
 				}
 				m := r.own()

@@ -9,7 +9,7 @@ import (
 )
 
 // Policy scores what a recall has found: a value in (0,1], higher for what comes first, or 0 to leave it out.
-// The At of the query is set: that of the question, or now. A Policy is called once for each candidate, may
+// The query has its At, that of the question or now, and its K. A Policy is called once for each candidate, may
 // be called concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
 type Policy func(q *Query, c *Candidate) float64
 
