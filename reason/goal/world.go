@@ -171,21 +171,19 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	var deltas []reason.Delta
 	if scope == w.scope && e.Kind == "passed" && json.Unmarshal(e.Data, &deltas) == nil {
-		_ = w.apply(deltas, e.At) // what does not fit the world is read again
+		_ = w.Apply(deltas...) // what does not fit the world is read again
 	}
 }
 
 // Apply changes the world as somebody reports to have changed it, until the domains are read anew: "set" puts
 // a value in its place, "inc" adds to a number that is known, "push" appends to a list. A domain stays as old
 // as its last reading. The error says which deltas do not fit; the others are applied.
-func (w *World) Apply(deltas ...reason.Delta) error { return w.apply(deltas, w.now()) }
-
-func (w *World) apply(deltas []reason.Delta, at time.Time) error {
+func (w *World) Apply(deltas ...reason.Delta) error {
 	var errs []error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, delta := range deltas {
-		if err := w.change(delta, at); err != nil {
+		if err := w.change(delta); err != nil {
 			errs = append(errs, fmt.Errorf("goal: delta %s %.128q: %w", delta.Op, delta.Path, err))
 		}
 	}
@@ -193,7 +191,7 @@ func (w *World) apply(deltas []reason.Delta, at time.Time) error {
 }
 
 // change applies a delta. The caller has the lock.
-func (w *World) change(delta reason.Delta, at time.Time) error {
+func (w *World) change(delta reason.Delta) error {
 	p, err := parsePlace(delta.Path)
 	if err != nil {
 		return err
@@ -216,7 +214,7 @@ func (w *World) change(delta reason.Delta, at time.Time) error {
 	}
 	d.data = data
 	if !d.read {
-		d.at = at
+		d.at = w.now()
 	}
 	return nil
 }
