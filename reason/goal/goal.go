@@ -68,7 +68,7 @@ type Standing struct {
 	Goal   string
 	Status Status
 	Reason string // why it stands so, and why nothing is done about a goal that is violated
-	Run    string // that is under way for it; "": none
+	Run    string // that is under way for it, or whose end holds it; "": none
 }
 
 // verdict is a Standing with what it rests on.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc"
+	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/learn"
@@ -289,12 +290,47 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed 
 	case arc.Delivered:
 		r.Judge, r.Cool = r.Run, report.Ended.Add(*g.Cooldown)
 	case arc.Blocked, arc.Canceled: // where a further attempt would end in the same way it rests at once
+		why, err := t.holds(ctx, report)
+		if err != nil {
+			return err
+		}
+		if why != "" && v.Status != Met && !changed { // or somebody retries it, and it is under way again
+			v.Reason += "; " + why
+			return nil
+		}
 		r.fail(report.Ended, report.Cause != arc.Exhausted && report.Cause != arc.NoDecision)
 	default:
 		return nil
 	}
 	r.Run, r.Ended = "", report.Ended
 	return t.keep(ctx, g, r)
+}
+
+// holds says why no run follows yet on one that was blocked or canceled; "": nothing stands against it.
+func (t *tick) holds(ctx context.Context, r *arc.Report) (why string, err error) {
+	refused, unanswered := r.Status == arc.Canceled, act.Approval{}
+	for e, err := range t.view.Journal(ctx, r.ID) {
+		var said act.Ruling
+		switch {
+		case err != nil:
+			return "", err
+		case e.Kind == "approval_asked":
+			_ = json.Unmarshal(e.Data, &unanswered) // as it was kept
+		case e.Kind == "ruled":
+			unanswered = act.Approval{}
+			refused = refused || json.Unmarshal(e.Data, &said) != nil || !said.Allow
+		}
+	}
+	silent := r.Cause == arc.Refused && unanswered.Mode > act.Veto
+	switch {
+	case refused, silent && unanswered.Begun:
+		return "its last run was refused or canceled", nil
+	case silent && t.now.Before(r.Ended.Add(24*time.Hour)):
+		return "nobody has answered in time: it is asked again a day later", nil
+	case r.Cause == arc.Spent && r.Ended.Format(time.DateOnly) == t.now.UTC().Format(time.DateOnly):
+		return "the budget is used up until the next day (UTC)", nil
+	}
+	return "", nil
 }
 
 // fail counts a failure of the worker of the last run, and has it rest after three in five minutes.

@@ -43,6 +43,8 @@ const ci = "goals: [{id: ci, description: no test fails, selector: domains.ci.da
 type options struct {
 	policy    rank.Policy
 	proposals *proposal.Book
+	daily     arc.Budget
+	approvals time.Duration
 }
 
 // open opens a bench over a store. A worker without an executor mends what is failing.
@@ -66,7 +68,8 @@ func open(t *testing.T, st store.Store, document string, o *options, workers ...
 		o = &options{}
 	}
 	var err error
-	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1})
+	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1,
+		Daily: o.daily, Approvals: o.approvals})
 	require.NoError(t, err)
 	b.view = b.agent.In("acme")
 	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o.policy, o.proposals)
@@ -245,7 +248,7 @@ func TestGuards(t *testing.T) {
 }
 
 // A run that waits for a person is in flight: it goes on when they have ruled, is canceled when the goal is met, and a
-// no has the worker rest.
+// no holds until then.
 func TestPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gated := mender("ann")
@@ -278,9 +281,110 @@ func TestPerson(t *testing.T) {
 		b.tick(2 * time.Minute)
 		require.NoError(t, b.view.Decide(t.Context(), act.Ruling{Approval: asked(), By: "sue", Note: "not now"}))
 		synctest.Wait()
-		require.Contains(t, b.tick(time.Minute).Reason, "rests")
-		require.Empty(t, b.called())
-		require.NotEmpty(t, b.tick(10*time.Minute).Run)
+		held := b.tick(time.Minute)
+		require.Contains(t, held.Reason, "was refused")
+		require.Equal(t, held, b.tick(3*time.Hour))
+		require.Empty(t, asked())
+		b.reads(0)
+		require.Equal(t, goal.Met, b.tick(time.Minute).Status)
+		b.reads(3)
+		require.NotEqual(t, held.Run, b.tick(2*time.Minute).Run)
+		require.NotEmpty(t, asked(), "it was met, and is violated anew")
+	})
+}
+
+// What a person has refused, canceled, or left unanswered though it may have been done, is done by nobody: until the
+// goal was met, was another one, or a person has the run go on. Silence counts for a day.
+func TestHeld(t *testing.T) {
+	no := func(b *bench, a act.Approval) {
+		require.NoError(b, b.view.Decide(b.Context(), act.Ruling{Approval: a.ID, By: "sue", Note: "not before the audit"}))
+	}
+	silent := func(b *bench, a act.Approval) { <-time.After(time.Hour) }
+	lost := &reason.Error{Class: reason.Unavailable, Err: errors.New("reset after the request was sent")}
+	for name, test := range map[string]struct {
+		worker act.Worker
+		fails  error
+		rules  func(*bench, act.Approval)
+		calls  int // of the worker
+		silent bool
+		again  bool // a day later
+	}{
+		"no":                                 {worker: act.Worker{Mode: act.Gated}, rules: no},
+		"veto":                               {worker: act.Worker{Mode: act.Veto}, rules: no},
+		"no, it was done":                    {worker: act.Worker{Irreversible: true}, fails: lost, rules: no, calls: 1},
+		"silence on what may have been done": {worker: act.Worker{Irreversible: true}, fails: lost, rules: silent, silent: true, calls: 1},
+		"silence":                            {worker: act.Worker{Mode: act.Gated}, rules: silent, silent: true, again: true},
+		"cancel": {worker: act.Worker{Mode: act.Gated}, rules: func(b *bench, a act.Approval) {
+			require.NoError(b, b.view.Cancel(b.Context(), a.Run, "we do it by hand"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first, other := mender("first"), mender("other")
+				first.Prior, first.Mode, first.Irreversible = .9, test.worker.Mode, test.worker.Irreversible
+				b := open(t, store.NewMem(), ci, &options{approvals: time.Hour}, first, other)
+				first.Executor, first.Gates = b.executor("first", 3, test.fails), []act.Gate{act.NoGate}
+				require.NoError(t, b.agent.SetWorkers(append([]act.Worker{first}, workers(b.agent, "other")...)))
+				b.tick(0)
+				run := b.tick(time.Minute).Run // an outage is waited for before a person is asked
+				for r, err := range b.view.Unfinished(t.Context()) {
+					require.NoError(t, err)
+					test.rules(b, r.Approvals[0])
+				}
+				synctest.Wait()
+				require.Equal(t, run, b.tick(3*time.Hour).Run)
+				if test.silent {
+					require.Equal(t, test.again, b.tick(21*time.Hour).Run != run)
+				}
+				require.Len(t, b.called(), test.calls)
+				require.NoError(t, b.goals.Load([]byte(strings.Replace(ci, "max: 0", "max: 1", 1))))
+				require.NotEqual(t, run, b.tick(time.Minute).Run, "another goal")
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // a person has the run go on: no other one is begun beside it
+		gated := mender("ann")
+		gated.Mode = act.Gated
+		b := open(t, store.NewMem(), ci, nil, gated)
+		run := b.tick(0).Run
+		rule := func(allow bool) {
+			for r, err := range b.view.Unfinished(t.Context()) {
+				require.NoError(t, err)
+				ruling := act.Ruling{Approval: r.Approvals[0].ID, By: "sue", Allow: allow}
+				require.NoError(t, b.view.Decide(t.Context(), ruling))
+			}
+			synctest.Wait()
+		}
+		rule(false)
+		b.tick(time.Hour)
+		_, err := b.view.Retry(t.Context(), run, "the audit is over")
+		require.NoError(t, err)
+		require.Equal(t, run, b.tick(time.Hour).Run)
+		rule(true)
+		require.Equal(t, []string{"ann"}, b.called())
+		require.Equal(t, goal.Standing{Goal: "ci", Status: goal.Met, Reason: "domains.ci.data.failing is 0"}, b.tick(time.Minute))
+	})
+}
+
+// A goal whose run finds the day's budget spent waits for the next day.
+func TestSpent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dear := mender("dear")
+		b := open(t, store.NewMem(), ci, &options{daily: arc.Budget{USD: 1}}, dear)
+		dear.Gates = []act.Gate{act.NoGate}
+		dear.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.calls = append(b.calls, "dear")
+			return &act.Result{Text: "tried", Usage: &reason.Usage{Calls: 1, CostUSD: new(2.0)}}, nil
+		})
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{dear}))
+		b.tick(0)
+		spent := b.tick(2 * time.Minute).Run
+		require.Contains(t, b.tick(23*time.Hour+50*time.Minute).Reason, "the budget is used up until the next day")
+		require.Len(t, b.called(), 1)
+		require.NotEqual(t, spent, b.tick(9*time.Minute).Run, "it is another day")
+		require.Len(t, b.called(), 1)
 	})
 }
 
