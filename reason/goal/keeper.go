@@ -228,7 +228,7 @@ type tick struct {
 // settle takes in what has become of the goal's last run: first that it has ended, then, once the goal was
 // read after that, whether it has helped. A goal that is still violated has until the end of its cooldown to
 // show the effects. Judge comes before the record says that it was judged: a process that dies between the
-// two judges again, which changes nothing.
+// two finds the verdict.
 func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error {
 	changed := r.Wanted != "" && r.Wanted != g.says()
 	if r.Run != "" {
@@ -248,7 +248,10 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 		is = learn.Failed
 		r.fail(t.now, false)
 	}
-	err := t.view.Judge(ctx, r.Judge, is, "as read later: "+v.Reason)
+	report, err := t.view.Report(ctx, r.Judge)
+	if err == nil && report.Verdict == "" { // a person knows better
+		err = t.view.Judge(ctx, r.Judge, is, "as read later: "+v.Reason)
+	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
+	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -363,6 +364,19 @@ func TestHeld(t *testing.T) {
 		rule(true)
 		require.Equal(t, []string{"ann"}, b.called())
 		require.Equal(t, goal.Standing{Goal: "ci", Status: goal.Met, Reason: "domains.ci.data.failing is 0"}, b.tick(time.Minute))
+	})
+}
+
+// A run that a person has judged is judged by no reading.
+func TestJudgedByAPerson(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, mender("ann"))
+		run := b.tick(0).Run
+		require.NoError(t, b.view.Judge(t.Context(), run, learn.Failed, "it has deleted the tests"))
+		require.Equal(t, goal.Met, b.tick(time.Minute).Status)
+		r, err := b.view.Report(t.Context(), run)
+		require.NoError(t, err)
+		require.Equal(t, learn.Failed, r.Verdict)
 	})
 }
 
