@@ -27,6 +27,7 @@ const (
 	maxFailures = 3 // of an action for a goal
 	window      = 5 * time.Minute
 	rest        = 10 * time.Minute // of an action that has failed so often, or that no further attempt mends
+	maxRest     = 4 * time.Hour    // each rest is twice as long as the one before, until the action has helped
 
 	claimed = 10 * time.Second // after which a dispatch that nobody has begun is begun by who finds it
 	kind    = "goal"           // of keys
@@ -70,8 +71,9 @@ type record struct {
 
 // past is what a worker has failed at a goal.
 type past struct {
-	Failures []time.Time `cbor:"1,keyasint,omitempty"` // of five minutes
-	Rests    time.Time   `cbor:"2,keyasint,omitzero"`  // until then
+	Failures []time.Time   `cbor:"1,keyasint,omitempty"` // of five minutes
+	Rests    time.Time     `cbor:"2,keyasint,omitzero"`  // until then
+	Rest     time.Duration `cbor:"3,keyasint,omitempty"` // how long the last one was
 }
 
 // Open returns a Keeper of the goals in the World's scope. The Group is over the part of its tenant of a's
@@ -80,8 +82,9 @@ type past struct {
 // It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the
 // scope, and memory_health.
 //
-// The policy says which of the workers with an effect is first; nil: rank.Book.Learned of the scope. The
-// proposals (nil: none), over the same Group, get what is missing and have the goals that a person approved.
+// The policy says which of the workers with an effect is first; nil: rank.Book.Learned, whatever arc.Options
+// has. The proposals (nil: none), over the same Group, get what is missing and have the goals that a person
+// approved; whom they pause, a policy has to say (proposal.Book.Policy).
 func Open(
 	g *store.Group, a *arc.Agent, w *World, goals *Goals, policy rank.Policy, proposals *proposal.Book,
 ) (*Keeper, error) {
@@ -237,7 +240,7 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 		}
 	}
 	if changed { // no reading of this goal judges what was done for another
-		r.Judge, r.Wanted = "", ""
+		r.Judge, r.Wanted, r.Past = "", "", nil
 		return t.keep(ctx, g, r)
 	}
 	if r.Judge == "" || !v.at.After(r.Ended) || v.Status == Violated && t.now.Before(r.Cool) {
@@ -247,6 +250,8 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 	if v.Status == Violated {
 		is = learn.Failed
 		r.fail(t.now, false)
+	} else {
+		delete(r.Past, r.Worker)
 	}
 	report, err := t.view.Report(ctx, r.Judge)
 	if err == nil && report.Verdict == "" { // a person knows better
@@ -345,7 +350,8 @@ func (r *record) fail(at time.Time, rests bool) {
 	old := func(f time.Time) bool { return at.Sub(f) > window }
 	p.Failures = append(slices.DeleteFunc(p.Failures, old), at)
 	if rests || len(p.Failures) >= maxFailures {
-		p.Rests = at.Add(rest)
+		p.Rest = min(max(rest, 2*p.Rest), maxRest)
+		p.Rests = at.Add(p.Rest)
 	}
 	r.Past[r.Worker] = p
 }

@@ -402,6 +402,32 @@ func TestSpent(t *testing.T) {
 	})
 }
 
+// Each rest is longer than the one before, until the worker has helped.
+func TestRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := mender("silent")
+		b := open(t, store.NewMem(), ci, nil, silent)
+		silent.Executor, silent.Gates = b.executor("silent", 3, nil), []act.Gate{act.NoGate}
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{silent}))
+		tries := func() int {
+			for range 6 * 60 {
+				b.tick(time.Minute)
+			}
+			return len(b.called())
+		}
+		require.Equal(t, []int{18, 3}, []int{tries(), tries()}, "in six hours, and in six more")
+		helps := silent
+		helps.Executor = b.executor("silent", 0, nil)
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{helps}))
+		for b.tick(time.Minute).Status == goal.Violated {
+		}
+		b.called()
+		b.reads(3)
+		require.NoError(t, b.agent.SetWorkers([]act.Worker{silent}))
+		require.Equal(t, 18, tries(), "it has helped, and rests for ten minutes again at first")
+	})
+}
+
 // What waits for a person for a goal that wants something else now, or is none any more, is not done after a yes,
 // and no reading of the new goal judges what was done for the former.
 func TestChangedGoal(t *testing.T) {
