@@ -3,15 +3,7 @@
 //
 // A [World] has what is known, by domain: readings of collectors, and what workers report to have changed
 // (act.Result's Deltas). [Goals] say what should hold of it. A [Keeper] begins a run of an arc.Agent for each
-// goal that is violated, under the session "goal/ID":
-//
-//	world := goal.NewWorld("acme", nil)
-//	err = world.Collect("ci", readCI, time.Minute, 0)
-//	agent, err := arc.New(ctx, st, host, &arc.Options{Scope: "acme", OnEvent: world.OnEvent})
-//	goals := new(goal.Goals)
-//	err = goals.Load(document)
-//	keeper, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), agent, world, goals, nil, nil)
-//	keeper.Keep(ctx, 0, nil)
+// goal that is violated, under the session "goal/ID". The example has all three.
 //
 // # Who is called
 //
@@ -20,21 +12,29 @@
 // wanted. Of several the policy of package rank says who is first. A worker with Skills gets the task under
 // the first of them. The Data of its Call says which value is off: {"goal", "selector", "actual"}, all texts.
 // Its Mode and Blast say whether a person is asked. A worker's failure has it tried once more, then the
-// host's Reasoner plans, if there is one; no other worker is called for it unasked.
+// host's Reasoner plans, if there is one; no other worker is called for it unasked. The run has the task
+// given: warnings are told, but no learned plan fires or is suggested.
 //
 // # When
 //
-// A goal is acted on where a reading shows that it is violated. What was never read, or too long ago, is
-// unknown. One run at a time is under way for it, and for those about the same value. After a delivery it is
-// left alone for its cooldown; then the next reading judges the run, and corrects the figures of its worker:
-// a success of which nothing shows is a failure. It is acted on again once it was read anew. A worker that
-// has failed at it three times in five minutes rests for ten, and so does one that was refused, or is not
-// there. A run that waits for a person is canceled once the goal is met without it, and where the goal wants
-// something else now, is disabled or deleted; one that is at work ends, and no reading judges it. Who deletes
-// a goal while no Keeper has it open disables it first: nobody else knows of its run.
+// A goal is acted on where one reading shows that it is violated, and all such goals at once: where that is
+// dear, let the collector look twice. What was never read, or too long ago, is unknown; a reading is as old
+// as its call, so a collector that gets an old figure returns an error. One run at a time is under way for a
+// goal, and for those about the same value. After a delivery it is left alone for its cooldown; then the next
+// reading judges the run, unless a person has, and corrects the figures of its worker: a success of which
+// nothing shows is a failure. Once it was read anew another run acts on it, in which what is Irreversible may
+// be done again. A worker that has failed at it three times in five minutes rests for ten, and so does one
+// without a permission, or that is not there; each further rest is twice as long, up to four hours, until it
+// has helped: what does not help is tried some 20 times a day. Two goals that undo each other act 700 times
+// each: a longer cooldown, or a Gated worker, bounds that.
 //
-// A remedy that does not help is tried again without end, some 500 times a day, and so are those of two goals
-// that undo each other: a longer cooldown, or a worker with a Mode that asks a person, bounds that.
+// A person's no, veto or cancel holds for all workers: until the goal is met or wants something else (also
+// enabled: false, and back), or arc.View.Retry has that run go on. Silence on what may have been done already
+// is such a no; any other holds for a day. Once the day's budget is spent, by whatever goal, one waits for
+// the next day (UTC): for a critical goal have a worker that costs nothing. A run that waits for a person is
+// canceled once the goal is met without it, and where the goal wants something else now, is disabled or
+// deleted; one that is at work ends, and no reading judges it. Who deletes a goal while no Keeper has it open
+// disables it first: nobody else knows of its run.
 //
 // # Domains of the Agent
 //
@@ -46,12 +46,10 @@
 //
 // # Where things are
 //
+// The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new
+// process goes on with what another has left, and one of several dispatches a goal. The World is not kept.
+//
 // Begin with Tick (keeper.go): it reads what is due, and takes each goal through settle (what became of its
 // last run) and mend (who is to act now). goal.go says what a goal is and how it stands, world.go what is
 // known, health.go the domains of the Agent. A Tick waits for no run: what a run has done is read later.
-//
-// # What is kept
-//
-// The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new
-// process goes on with what another has left, and one of several dispatches a goal. The World is not kept.
 package goal

@@ -96,14 +96,21 @@ func Open(
 	return k, cmp.Or(err, w.Collect(memoryDomain, k.memory, 0, 0))
 }
 
-// Keep ticks every so often, 0: 5 seconds, until ctx ends. told, which may be nil, gets what each tick has
-// returned, and Keep goes on when it has returned. When ctx has ended, it begins nothing more, and returns
-// when its runs have ended, wait for a person, or were left: arc.Agent.Shutdown stops them at a commit.
+// Keep ticks every so often, 0: 5 seconds, until ctx ends. told gets what a tick has returned, where a
+// Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
+// no event and no Health says that a goal is violated or unknown. When ctx has ended, it begins nothing more,
+// and returns when its runs have ended, wait for a person, or were left: arc.Agent.Shutdown stops them at a
+// commit.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
-	for ctx.Err() == nil {
+	for was := ""; ctx.Err() == nil; {
 		standings, err := k.Tick(ctx)
-		if told != nil && ctx.Err() == nil {
+		is := fmt.Sprintln(err)
+		for _, s := range standings {
+			is += fmt.Sprintln(s.Goal, s.Status, s.Run)
+		}
+		if told != nil && is != was && ctx.Err() == nil {
+			was = is
 			_, _ = call.Do(ctx, 0, func(context.Context) (none struct{}, _ error) {
 				told(standings, err)
 				return none, nil
