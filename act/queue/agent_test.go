@@ -267,3 +267,38 @@ func TestAgentGivesUp(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.Len(t, worker.Calls(), 1)
 }
+
+// A job that comes again does so after a round whose run was blocked, which a person may try again.
+func TestAgentCron(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := &reason.Error{Class: reason.Permission, Err: errors.New("the key has expired")}
+		worker := &arctest.Worker{Turns: []arctest.Turn{{Err: away}, {}}}
+		st := store.NewMem()
+		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{worker.As("worker")}}, nil)
+		require.NoError(t, err)
+		defer a.Close()
+		q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, "t/_/")), nil)
+		require.NoError(t, err)
+		id := add(t, q, queue.Draft{Subject: "Back up", Cron: "0 2 * * *"}).ID
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- q.Dispatch(ctx, 1, queue.Run(a, nil)) }()
+		for night := range 2 {
+			time.Sleep(12 * time.Hour)
+			synctest.Wait()
+			j, err := q.Get(t.Context(), id)
+			require.NoError(t, err)
+			require.Equal(t, queue.Pending, j.State)
+			require.Equal(t, []int{night + 1, 2}, []int{len(worker.Calls()), j.At.Hour()})
+			time.Sleep(12 * time.Hour)
+		}
+		var states []queue.State
+		for j, err := range q.Cycles(t.Context(), "", time.Time{}) {
+			require.NoError(t, err)
+			states = append(states, j.State)
+		}
+		require.ElementsMatch(t, []queue.State{queue.Blocked, queue.Completed}, states)
+		stop()
+		require.NoError(t, <-ended)
+	})
+}

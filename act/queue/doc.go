@@ -15,8 +15,9 @@
 //	error, permission denied    Failed at once: permission, a wrong key, an empty account (reason.Classify)
 //	error, rate limit           Pending again after the wait it names, at least 1 min. No attempt is spent
 //
-// A job with Cron is one job that comes again: once it has ended it is Pending for its next time, and
-// [Queue.Cycles] has what came of each. A permission error, or an Update that ends it, ends it for good.
+// A job with Cron is one job that comes again: once it has ended, or is Blocked, it is Pending for its next
+// time, and [Queue.Cycles] has what came of each. The run of a round that was blocked goes on by
+// arc.View.Retry. A permission error of the handler, or an Update that ends it, ends the job for good.
 //
 // # Order
 //

@@ -11,8 +11,8 @@
 // below it, that does not move it the wrong way: no "inc" by -1 where it is too low, no "set" to what is not
 // wanted. Of several the policy of package rank says who is first. A worker with Skills gets the task under
 // the first of them. The Data of its Call says which value is off: {"goal", "selector", "actual"}, all texts.
-// Its Mode and Blast say whether a person is asked. A worker's failure has it tried once more, then the host's
-// Reasoner plans, if there is one; no other worker is called for it unasked. No learned plan fires.
+// Its Mode and Blast say whether a person is asked. A worker's failure has it tried once more, then the
+// host's Reasoner plans, if there is one; no other worker is called for it unasked. No learned plan fires.
 //
 // # When
 //
