@@ -69,15 +69,15 @@ func classOf(err error) string {
 
 // Events returns a function for arc.Options.OnEvent, which counts the events of runs as arc.events, with
 // their kind as the attribute arc.event, the worker of attempts and of what came of them as arc.worker, and
-// the tool of a call as gen_ai.tool.name, even made up by a model (let the SDK bound series); no scope or run.
-// Of "blocked" the Cause is arc.cause; arc.waiting is "approval" or "outage".
+// the tool of a call as gen_ai.tool.name, even made up by a model (let the SDK bound them); no scope or run.
+// arc.cause is that of "blocked", arc.verdict that of "judged"; arc.waiting is "approval" or "outage".
 func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 	// An instrument beside an error is one that does nothing.
 	count, _ := mp.Meter(library).Int64Counter("arc.events",
 		metric.WithUnit("{event}"), metric.WithDescription("Events of runs by kind, and by worker or tool."))
 	const worker, tool = "arc.worker", "gen_ai.tool.name"
 	names := map[string]string{"attempt": worker, "failed": worker, "away": worker, "passed": worker,
-		"tool": tool, "blocked": "arc.cause"}
+		"tool": tool, "blocked": "arc.cause", "judged": "arc.verdict"}
 	return func(_ memory.Scope, _ string, e arc.Event) {
 		if e.Live {
 			return

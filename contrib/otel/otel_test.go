@@ -125,7 +125,7 @@ func TestWhyRunsStandStill(t *testing.T) {
 	reader := metric.NewManualReader()
 	tell := otel.Events(metric.NewMeterProvider(metric.WithReader(reader)))
 	for _, e := range []arc.Event{{Kind: "waiting", Name: "pay", Text: secret}, {Kind: "waiting", Text: secret},
-		{Kind: "blocked", Name: string(arc.NoWorker), Text: secret}} {
+		{Kind: "blocked", Name: string(arc.NoWorker), Text: secret}, {Kind: "judged", Name: "failed", Text: secret}} {
 		tell("acme", "7", e)
 	}
 	var data metricdata.ResourceMetrics
@@ -136,7 +136,7 @@ func TestWhyRunsStandStill(t *testing.T) {
 		got = append(got, p.Attributes.Encoded(attribute.DefaultEncoder()))
 	}
 	require.ElementsMatch(t, []string{"arc.event=waiting,arc.waiting=approval", "arc.event=waiting,arc.waiting=outage",
-		"arc.cause=no_worker,arc.event=blocked"}, got)
+		"arc.cause=no_worker,arc.event=blocked", "arc.event=judged,arc.verdict=failed"}, got)
 }
 
 // An Agent's own spans: named as Options.Trace says, phases and commits below the run.
