@@ -20,9 +20,10 @@ import (
 )
 
 // Analyse proposes what the figures and the runs of a scope call for, and returns what is news to a person:
-// each proposal that is undecided, at most once an hour. A model, if there is one, drafts the text of goals
-// and actions that are new, those of Propose without a Change as well; without one, or where it fails, the
-// draft has what is known and leaves the rest to the person. Nothing is changed.
+// what it finds that is undecided, at most once an hour, and what Propose has kept once, when it is drafted.
+// To ask once a day for all that waits, call All. A model, if there is one, drafts the text of goals and
+// actions that are new, those of Propose without a Change as well; without one, or where it fails, the draft
+// has what is known and leaves the rest to the person. Nothing is changed.
 func (b *Book) Analyse(ctx context.Context, v arc.View, m reason.Model) (news []Proposal, err error) {
 	book, err := v.Book(ctx)
 	if err != nil {

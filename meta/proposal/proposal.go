@@ -15,7 +15,7 @@
 // # What becomes of it
 //
 //	Gathering → Ready → Approved → Undone
-//	Gathering, Ready  → Rejected, or Expired: nobody has decided for 7 days after it was last seen
+//	Gathering, Ready  → Rejected, or Expired: nobody has decided in 7 days since it was found or proposed
 //
 // Changes of workers and configuration are Ready with 50 samples, goals and actions at once. What was
 // rejected or undone is not proposed again for 7 days, unless the samples have doubled. What is Approved
@@ -261,9 +261,9 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error) (ke
 	return kept, err
 }
 
-// Policy returns a rank.Policy, for arc.Options, that orders as another one does, and puts workers first or
-// last by the proposals that are Approved. One that is paused gets no task that another worker can take. next
-// is asked each time, since the figures of an Agent are there once that is open:
+// Policy returns a rank.Policy, for arc.Options and for goal.Open, that orders as another one does, and puts
+// workers first or last by the proposals that are Approved. One that is paused gets no task that another
+// worker can take. next is asked each time, since the figures of an Agent are there once that is open:
 //
 //	policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
 //		figures, err := agent.In("acme").Book(ctx)
