@@ -1515,6 +1515,9 @@ func TestJudgeOfTheForgotten(t *testing.T) {
 	defer layer.Close()
 	require.NoError(t, layer.Forget(t.Context(), "_", "1/1"))
 	require.ErrorIs(t, a.In("").Judge(t.Context(), "1", learn.Failed, "wrong"), store.ErrNotFound)
+	r, err := a.In("").Report(t.Context(), "1")
+	require.NoError(t, err)
+	require.Equal(t, learn.Failed, r.Verdict, "it is kept all the same")
 }
 
 // No worker can mend a gate that cannot run: the work is not paid for again, by anybody.

@@ -16,8 +16,7 @@ import (
 
 // Objective is what an Agent is to reach.
 type Objective struct {
-	// ID is that of the run, unique in its scope, at most 240 bytes. The same ID is the same run; "": one is
-	// made.
+	// ID is that of the run, unique in its scope, at most 240 bytes: the same is the same run. "": one is made.
 	ID string `cbor:",omitzero"`
 
 	Text      string          `cbor:",omitzero"`                   // at most 64 KiB

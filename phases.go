@@ -194,7 +194,7 @@ func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
 func (t *turn) recall(ctx context.Context) (phase, error) {
 	a := t.aim()
 	t.Advices++
-	a.Advised, a.Carried, a.Whole = t.Advices, false, false
+	a.Advised, a.Carried = t.Advices, false
 	c := t.asks()
 	advice, err := t.tenant.layer.Before(ctx, c)
 	if err != nil {
@@ -656,7 +656,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
 	if a.Replays && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left before any of its calls
-		a.Carried, a.Whole = true, made.FiredCalls == len(t.advice.Fires.Calls)
+		a.Carried = true
 		t.Fired++
 		t.event("fired", t.advice.Fires.ID, fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls))
 	}
@@ -748,7 +748,8 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, Wall: t.wall, At: t.now(),
 	}
-	if t.objective.Provisional && made.Outcome == rank.Delivered || t.aim().Replays && t.aim().Whole {
+	replayed := t.aim().Replays && t.advice.Fires != nil && made.FiredCalls == len(t.advice.Fires.Calls)
+	if t.objective.Provisional && made.Outcome == rank.Delivered || replayed {
 		sample.Outcome = rank.Unknown // a person will tell, or a plan has made all calls, which is no skill
 	}
 	if made.Err != nil {

@@ -49,9 +49,10 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 		if err != nil {
 			return fmt.Errorf("arc: %w", err)
 		}
-		if before == "" || e.Key < before {
-			all = append(all, e.Key)
+		if before != "" && e.Key >= before {
+			break
 		}
+		all = append(all, e.Key)
 	}
 	for keys := range slices.Chunk(all, 1000) {
 		err := t.group.Update(ctx, func(b *store.Batch) (err error) {

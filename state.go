@@ -95,7 +95,6 @@ type aim struct {
 	Thought  bool              `cbor:"23,keyasint,omitzero"` // a reasoner has made the plan
 	Blind    bool              `cbor:"24,keyasint,omitzero"` // where a Source had failed
 	Carried  bool              `cbor:"25,keyasint,omitzero"` // calls of the advice's plan were made unasked
-	Whole    bool              `cbor:"26,keyasint,omitzero"` // all of them, by an attempt that Replays
 }
 
 // try is an attempt at the next task that did not pass.

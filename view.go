@@ -109,9 +109,9 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 }
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
-// was wrong stops its plan; where what it taught is no longer known, that is store.ErrNotFound, and [View.Edit]
-// stops the plan. Where one attempt has delivered the run, the figures of its worker are corrected, too; of
-// several nobody can tell which it was, and a plan that fired is no skill of its worker.
+// was wrong stops its plan. Where what it taught is no longer known, the verdict is kept and the error is
+// store.ErrNotFound: [View.Edit] stops the plan. Where one attempt has delivered the run, the figures of its
+// worker are corrected, too; of several nobody can tell which it was, and what a plan has made is no skill.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -122,10 +122,14 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		if err != nil {
 			return err
 		}
+		var forgotten error
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
-			if missing(err) && (t.Status != Delivered || t.Aims[0].Advised == 0) {
-				err = nil // nothing was learned of it
+			if forgotten = nil; missing(err) {
+				if t.Status == Delivered && t.Aims[0].Advised > 0 { // else nothing was learned of it
+					forgotten = err
+				}
+				err = nil
 			}
 			if err == nil && figures != nil {
 				err = t.tenant.book.In(t.objective.Lessons).Stage(ctx, b, *figures)
@@ -136,20 +140,23 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		if t.Verdict = verdict; t.Status == Delivered {
 			t.Reason = why
 		}
-		return t.commit(context.WithoutCancel(ctx))
+		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+		return forgotten
 	})
 	return err
 }
 
 // corrected are the figures of the worker that has delivered the run, by a verdict; nil: there is not one.
 func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Sample, error) {
-	if t.Status != Delivered || len(t.Deliveries) != 1 || t.aim().Replays && t.aim().Whole {
+	if t.Status != Delivered || len(t.Deliveries) != 1 {
 		return nil, nil
 	}
 	key := partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0]))
 	d, _, err := load[delivered](ctx, t.tenant.group.Store(), key)
-	if err != nil {
-		return nil, err
+	if err != nil || t.aim().Replays && t.aim().Carried && d.Sample.Outcome == rank.Unknown {
+		return nil, err // a plan made all calls, which is no skill
 	}
 	d.Sample.Outcome = cmp.Or(rank.Outcome(verdict), rank.Unknown) // in the same words
 	return &d.Sample, nil

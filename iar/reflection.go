@@ -81,8 +81,7 @@ func Resonance(r Reflection) float64 {
 	return min(1, max(0, v))
 }
 
-// score is what a value of an AlignmentCheck counts. A store may bring a number back as another type of
-// number.
+// score is what a value of an AlignmentCheck counts. A store may bring back a number of another type.
 func score(a any) (v float64, ok bool) {
 	switch x := reflect.ValueOf(a); {
 	case x.Kind() == reflect.Bool && x.Bool():

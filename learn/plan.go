@@ -256,8 +256,7 @@ func (r *record) empty() bool {
 	return len(r.Refused)+len(r.Scopes)+len(r.Wrong) == 0 && !slices.ContainsFunc(r.Plans, has)
 }
 
-// edit has f change the record at a key, which is deleted with its last case. Slices in it f clones: others
-// read them.
+// edit has f change the record at a key, which is deleted with its last case. f clones slices: others read them.
 func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 	was, err := w.load(ctx, w.b, key)
 	if w.failed(err); err != nil {

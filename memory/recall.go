@@ -254,12 +254,12 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 	defer t.mu.RUnlock()
 	for _, id := range context {
 		b := bond{fan: 1 + len(t.linkers[id])}
-		if slices.Contains(t.linkers[id], r) {
+		if slices.Contains(r.more().Links, Link{To: id}) {
 			b.links++
 		}
 		if o := t.get(id); o != nil && o != r {
 			b.fan += len(o.more().Links)
-			if slices.Contains(t.linkers[r.id], o) {
+			if slices.Contains(o.more().Links, Link{To: r.id}) {
 				b.links++
 			}
 		}

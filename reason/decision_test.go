@@ -145,7 +145,7 @@ func TestLoadSkills(t *testing.T) {
 	skills, err := reason.LoadSkills(fstest.MapFS{
 		"b/SKILL.md":      file(good),
 		"b/AGENT.md":      file("---\nmodel: x\n---\nYou test."),
-		"a/SKILL.md":      file("\ufeff---\r\nname: a\r\ndescription: C# code, issue #12\r\n---"),
+		"a/SKILL.md":      file("\ufeff---\r\nname: a\r\ndescription: C# code, issue #12\r\nlicense: MIT\r\n---"),
 		"c/SKILL.md":      file(good),
 		"d/SKILL.md":      file("no front matter"),
 		"e/SKILL.md":      file("---\nname: e\n"),
@@ -159,7 +159,7 @@ func TestLoadSkills(t *testing.T) {
 		"README.md":       file("x"),
 	})
 	require.Equal(t, []reason.Skill{
-		{Name: "a", Description: "C# code, issue #12", Fields: map[string]string{}},
+		{Name: "a", Description: "C# code, issue #12", Fields: map[string]string{"license": "MIT"}},
 		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
 	}, skills)
 	for name, want := range map[string]string{

@@ -189,7 +189,7 @@ func (p *prompt) render(tokens int) (string, error) {
 			n++
 		}
 		if kept && tokens < 0 {
-			err := errors.New("the prompt is over its budget by what is never left out: " + s.name)
+			err := errors.New("the prompt is over its budget by what is never left out, up to its section " + s.name)
 			return "", &Error{Class: Invalid, Err: err}
 		}
 		if n < len(s.items) {

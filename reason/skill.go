@@ -79,8 +79,9 @@ func loadSkill(fsys fs.FS, file string) (s Skill, err error) {
 	s.Description = fence.Line(s.Description + " " + fields["description"].LineComment) // "see issue #12"
 	delete(fields, "name")
 	delete(fields, "description")
-	meta := fields["metadata"]
-	_ = meta.Decode(&fields) // adds to them; what is no map has none
+	if meta := fields["metadata"]; len(meta.Content) > 0 { // null would empty them
+		_ = meta.Decode(&fields) // adds to them; what is no map has none
+	}
 	s.Fields = make(map[string]string)
 	for name, n := range fields {
 		if n.Value != "" {

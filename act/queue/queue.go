@@ -489,7 +489,13 @@ func (q *Queue) each(
 			yield(Job{}, err)
 			return
 		}
-		for _, s := range q.below(scope) {
+		q.mu.Lock()
+		scopes := slices.Sorted(maps.Keys(q.scopes))
+		q.mu.Unlock()
+		for _, s := range scopes {
+			if scope != "" && !scope.Contains(s) { // the empty one, the tenant's own, has all
+				continue
+			}
 			prefix := s.Prefix(kind)
 			for e, err := range q.g.Store().Scan(ctx, store.Range{Prefix: prefix, After: prefix + after}) {
 				if err == nil && isStep(e.Key[len(prefix):]) {
@@ -507,17 +513,9 @@ func (q *Queue) each(
 	}
 }
 
-// below returns the known scopes that are a scope or below it. The empty one, the tenant's own, has all.
-func (q *Queue) below(scope store.Scope) []store.Scope {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all := slices.Sorted(maps.Keys(q.scopes))
-	return slices.DeleteFunc(all, func(s store.Scope) bool { return scope != "" && !scope.Contains(s) })
-}
-
 // Sweep deletes what has ended before a time: jobs with their steps and keys, and cycles; and the steps of
 // earlier rounds of jobs that come again. It returns how many records. Dispatch has it delete every hour what
-// has ended 90 days ago.
+// has ended 90 days ago; it reads as much as Open.
 func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err error) {
 	var old []store.Entry
 	var job *record // whose steps come next; nil: they go with it

@@ -99,8 +99,7 @@ func Open(
 // Keep ticks every so often, 0: 5 seconds, until ctx ends. told gets what a tick has returned, where a
 // Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
 // no event and no Health says that a goal is violated or unknown. When ctx has ended, it begins nothing more,
-// and returns when its runs have ended, wait for a person, or were left: arc.Agent.Shutdown stops them at a
-// commit.
+// and returns when its runs have ended, wait for a person, or were left, as by arc.Agent.Shutdown.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
 	for was := ""; ctx.Err() == nil; {
