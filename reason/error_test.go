@@ -153,7 +153,7 @@ func TestTransport(t *testing.T) {
 		}, reason.Permanent, "wrong key [key]"},
 		"a web page": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		}, reason.Invalid, "web page"},
+		}, reason.Permanent, "web page"},
 		"huge": {func(w http.ResponseWriter) {
 			for range 33 {
 				_, _ = w.Write(make([]byte, 1<<20))

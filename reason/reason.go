@@ -64,7 +64,7 @@ type Task struct {
 // tools.Digest; "": not known. A plan that fires is to be left where a call returns something else.
 type PlanCall struct {
 	Name         string          `cbor:",omitzero"`
-	Inputs       json.RawMessage `json:",omitempty"`
+	Inputs       json.RawMessage `json:",omitempty"` // as a value: of one that fires, members are sorted
 	ResultDigest string          `cbor:",omitzero"`
 	Text         string          `cbor:",omitzero"` // the task's words, if all of them are bound to the case
 }

@@ -38,13 +38,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, Refusal(resp.StatusCode, resp.Header, []byte(withoutKey(r.Header, string(body))))
 	case strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html"):
 		resp.Body.Close()
-		return nil, &Error{Class: Invalid, Err: errors.New("the answer is a web page: is the address right?")}
+		return nil, &Error{Class: Permanent, Err: errors.New("the answer is a web page: is the address right?")}
 	}
 	resp.Body = &body{ReadCloser: resp.Body, left: maxBody}
 	return resp, nil
 }
 
-// Post sends a body as JSON for an adapter. An error that a person has to mend names model, host and env.
+// Post sends a body as JSON for an adapter. A Permanent error names model, host and env, that of the key if any.
 func Post(
 	ctx context.Context, c *http.Client, base, path string, h http.Header, body any, model, env string,
 ) (*http.Response, error) {
@@ -61,9 +61,11 @@ func Post(
 	r.Header.Set("Content-Type", "application/json")
 	resp, err := c.Do(r)
 	if e, ok := errors.AsType[*Error](err); ok {
-		if err = e; e.Status > 400 && e.Status <= 404 || e.Status == 0 && e.Class == Permanent {
-			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
-				e.Err, model, r.URL.Scheme, r.URL.Host, env)
+		if err = e; e.Class == Permanent {
+			if env != "" {
+				env = ", the key that of " + env
+			}
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s%s)", e.Err, model, r.URL.Scheme, r.URL.Host, env)
 		}
 	}
 	return resp, err

@@ -28,7 +28,7 @@ import (
 type Options struct {
 	URL    string         // of the API, to whose path "/v1/messages" is added; "": https://api.anthropic.com
 	Key    string         // "": that of the variable KeyEnv
-	KeyEnv string         // the variable that has the key, and that errors name; "": ANTHROPIC_API_KEY
+	KeyEnv string         // the variable that has the key, and that errors name; "", without a Key: ANTHROPIC_API_KEY
 	Cache  bool           // has the provider cache prompts: it pays where they begin alike within five minutes
 	Extra  map[string]any // further members of each request, e.g. "thinking"
 	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]
@@ -39,27 +39,28 @@ const defaultTokens = 8192
 
 // Model is a model of Anthropic's. It may be used concurrently.
 type Model struct {
-	name   string
-	o      Options
-	client http.Client
+	name string
+	o    Options
 }
 
 // New returns the model of that name, without asking the API for anything.
 func New(name string, o *Options) *Model {
 	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
 	m.o.URL = cmp.Or(m.o.URL, "https://api.anthropic.com")
-	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
+	if m.o.Key == "" { // errors name the one that counts
+		m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
+	}
 	m.o.Key = strings.TrimSpace(cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))) // a file ends with a line end
 	m.o.Extra = maps.Clone(m.o.Extra)
-	m.client = *cmp.Or(m.o.Client, http.DefaultClient)
-	m.client.Transport = reason.Transport(m.client.Transport)
+	m.o.Client = new(*cmp.Or(m.o.Client, http.DefaultClient))
+	m.o.Client.Transport = reason.Transport(m.o.Client.Transport)
 	return m
 }
 
 // Generate makes a request, a stream where r.OnText is set.
 func (m *Model) Generate(ctx context.Context, r *reason.Request) (*reason.Response, error) {
 	h := http.Header{"X-Api-Key": {m.o.Key}, "Anthropic-Version": {"2023-06-01"}}
-	resp, err := reason.Post(ctx, &m.client, m.o.URL, "/v1/messages", h, m.body(r), m.name, m.o.KeyEnv)
+	resp, err := reason.Post(ctx, m.o.Client, m.o.URL, "/v1/messages", h, m.body(r), m.name, m.o.KeyEnv)
 	if err != nil {
 		return nil, err
 	}

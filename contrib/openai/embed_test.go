@@ -29,7 +29,7 @@ func TestEmbedder(t *testing.T) {
 	require.Equal(t, [][]float32{{1, 0}, {0, 1}}, vectors, "by their index")
 	answer = `<html>`
 	_, err = e.Embed(t.Context(), []string{"a", "b"})
-	require.Equal(t, reason.Invalid, reason.Classify(err).Class)
+	require.Equal(t, reason.Permanent, reason.Classify(err).Class)
 	answer = `{"data":[{"index":0,"embedding":[1]}]}`
 	vectors, err = e.Embed(t.Context(), []string{"a", "b"})
 	require.NoError(t, err)

@@ -29,7 +29,7 @@ import (
 type Options struct {
 	URL    string         // of the API, to whose path "/chat/completions" is added; "": https://api.openai.com/v1
 	Key    string         // "": that of the variable KeyEnv
-	KeyEnv string         // the environment variable that has the key, and that errors name; "": OPENAI_API_KEY
+	KeyEnv string         // the variable that has the key, and that errors name; "", without a Key: OPENAI_API_KEY
 	Words  bool           // a schema is told in words, for endpoints without response_format
 	Extra  map[string]any // further members of each request, e.g. "reasoning_effort"
 	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]
@@ -37,20 +37,21 @@ type Options struct {
 
 // Model is a model at an endpoint. It may be used concurrently.
 type Model struct {
-	name   string
-	o      Options
-	client http.Client
+	name string
+	o    Options
 }
 
 // New returns the model of that name, without asking the endpoint for anything.
 func New(name string, o *Options) *Model {
 	m := &Model{name: name, o: *cmp.Or(o, &Options{})}
 	m.o.URL = cmp.Or(m.o.URL, "https://api.openai.com/v1")
-	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "OPENAI_API_KEY")
+	if m.o.Key == "" { // errors name the one that counts
+		m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "OPENAI_API_KEY")
+	}
 	m.o.Key = strings.TrimSpace(cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))) // a file ends with a line end
 	m.o.Extra = maps.Clone(m.o.Extra)
-	m.client = *cmp.Or(m.o.Client, http.DefaultClient)
-	m.client.Transport = reason.Transport(m.client.Transport)
+	m.o.Client = new(*cmp.Or(m.o.Client, http.DefaultClient))
+	m.o.Client.Transport = reason.Transport(m.o.Client.Transport)
 	return m
 }
 
@@ -81,7 +82,7 @@ func (m *Model) post(ctx context.Context, path string, body object) (*http.Respo
 	if m.o.Key != "" {
 		h.Set("Authorization", "Bearer "+m.o.Key)
 	}
-	return reason.Post(ctx, &m.client, m.o.URL, path, h, body, m.name, m.o.KeyEnv)
+	return reason.Post(ctx, m.o.Client, m.o.URL, path, h, body, m.name, m.o.KeyEnv)
 }
 
 type object = map[string]any
@@ -220,23 +221,18 @@ type call struct {
 
 // stream reads server-sent events until the end of the answer.
 func (a *answer) stream(body *bufio.Reader) error {
-	for {
+	for ended := false; !ended; {
 		line, err := body.ReadBytes('\n')
-		if err == io.EOF {
-			break // also within a line: one that nothing ends was cut off
-		}
-		if err != nil {
+		if err != nil && err != io.EOF {
 			return a.malformed(err)
 		}
-		data, ok := bytes.CutPrefix(line, []byte("data:"))
-		if !ok {
-			continue // a comment, or the name of an event
-		}
-		if data = bytes.TrimSpace(data); string(data) == "[DONE]" {
-			break
-		}
-		if err := a.add(data); err != nil {
-			return err
+		data, ok := bytes.CutPrefix(line, []byte("data:")) // else it is a comment, or the name of an event
+		data = bytes.TrimSpace(data)
+		ended = err == io.EOF || string(data) == "[DONE]" // that also within a line, which was cut off
+		if ok && !ended {
+			if err := a.add(data); err != nil {
+				return err
+			}
 		}
 	}
 	if a.finish == "" {
@@ -344,8 +340,7 @@ var stops = map[string]string{
 // response is the answer when all has come.
 func (a *answer) response() (*reason.Response, error) {
 	if a.finish == "" && a.text.Len()+a.refusal.Len()+len(a.calls) == 0 {
-		empty := errors.New("the endpoint's answer is empty")
-		return nil, &reason.Error{Class: reason.Invalid, Usage: a.usage, Err: empty}
+		return nil, a.malformed(errors.New("it is empty"))
 	}
 	out := &reason.Response{Text: a.text.String(), Usage: a.usage, Stop: cmp.Or(stops[a.finish], a.finish)}
 	if a.refusal.Len() > 0 {

@@ -194,6 +194,10 @@ func TestAnswers(t *testing.T) {
 			class: reason.Permanent, err: `(the model is "small" at http://`},
 		{name: "wrong key", status: 401, body: `{"error":{"message":"Incorrect API key provided"}}`,
 			class: reason.Permanent, err: ", the key that of LOCAL_KEY)"},
+		{name: "an empty account", status: 429, body: `{"error":{"message":"Pay first","code":"insufficient_quota"}}`,
+			class: reason.Permanent, err: `(the model is "small" at http://`},
+		{name: "too long", status: 400, body: `{"error":{"message":"Too long","code":"context_length_exceeded"}}`,
+			class: reason.Permanent, err: `(the model is "small" at http://`},
 		{name: "Gemini's wait", status: 429, class: reason.RateLimited, err: "current quota",
 			body: `[{"error":{"code":429,"status":` +
 				`"RESOURCE_EXHAUSTED","message":"You exceeded your current quota","details":[{"@type":"RetryInfo",` +
@@ -275,6 +279,20 @@ func TestUsageOfACutStream(t *testing.T) {
 		var e *reason.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, &reason.Usage{Calls: 1, Input: 7, Output: 1}, e.Usage, err)
+	}
+}
+
+// An error names the variable of the key only where the key is from there.
+func TestWrongKey(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer srv.Close()
+	for _, o := range []openai.Options{{}, {Key: "own"}, {Key: "own", KeyEnv: "MY_KEY"}} {
+		o.URL = srv.URL
+		_, err := reason.Generate(t.Context(), openai.New("small", &o), &reason.Request{})
+		want := map[string]string{"": "OPENAI_API_KEY)", "own": srv.URL + ")", "ownMY_KEY": "MY_KEY)"}[o.Key+o.KeyEnv]
+		require.ErrorContains(t, err, want)
 	}
 }
 
