@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -214,6 +216,34 @@ func TestCommitsThatWait(t *testing.T) {
 	e, err := st.Get(ctx, "a")
 	require.NoError(t, err)
 	require.Equal(t, "1", string(e.Value))
+}
+
+// A rewrite that its caller has ended, such as one at Close, is no fault that anybody is warned of.
+func TestRewriteThatIsEnded(t *testing.T) {
+	var told strings.Builder
+	st, err := badger.Open(t.Context(), t.TempDir(), &badger.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))})
+	require.NoError(t, err)
+	_, err = st.Commit(t.Context(), put("a", "1"))
+	require.NoError(t, err)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, st.Compact(&late{Context: gone}), context.Canceled)
+	require.NoError(t, st.Close())
+	require.NotContains(t, told.String(), "not rewritten")
+}
+
+// late ends once it was looked at.
+type late struct {
+	context.Context
+	looked bool
+}
+
+func (c *late) Err() error {
+	if !c.looked {
+		c.looked = true
+		return nil
+	}
+	return c.Context.Err()
 }
 
 // Commits of one group that check what another writes do not both hold.

@@ -157,7 +157,7 @@ func (s *disk) rewrite(caller context.Context) (err error) {
 	defer func() {
 		if err = typed(err); err != nil && s.life.Err() != nil {
 			err = store.ErrClosed
-		} else if err != nil {
+		} else if err != nil && caller.Err() == nil { // of one that has gone it is no fault
 			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
 		}
 	}()
