@@ -561,17 +561,20 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	case open:
 		return t.asked(ctx, advice, pending.Questions)
 	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
-		return t.away(ctx)
+		return t.away(ctx, worker)
 	}
 	return verifyPhase, nil
 }
 
 // away has the run wait until an outage is over. Another worker may take the task before that, where this one is
 // away and has kept nothing: then nothing is paid twice, and nobody begins what another one has begun.
-func (t *turn) away(ctx context.Context) (phase, error) {
+func (t *turn) away(ctx context.Context, worker *act.Worker) (phase, error) {
 	w, made := &t.Wait, t.made
 	wait := cmp.Or(made.Err, &reason.Error{}).Wait
 	w.Why = made.Complaint
+	if made.Outcome == rank.TimedOut {
+		w.Why += fmt.Sprintf(" (the Timeout of %s is %v)", worker.Name, worker.Timeout)
+	}
 	kept, err := t.kept(ctx)
 	if made.Outcome == rank.Away && !kept {
 		if len(w.Away) > 0 { // where all are, until the first is back
@@ -601,8 +604,7 @@ func (t *turn) kept(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// fitting are as many approvals as a run's record has room for. The others are asked for
-// when the attempt goes on.
+// fitting are as many approvals as a run's record has room for. The others are asked for when it goes on.
 func fitting(all []act.Approval) []act.Approval {
 	size := 0
 	for i, p := range all {
@@ -882,18 +884,19 @@ func (t *turn) wait(context.Context) (phase, error) {
 	}
 	last := w.Since.Add(t.agent.opts.Patience)
 	if !now.Before(last) || now.Add(w.For).After(last) {
-		t.block(Outage, w.Why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
+		why := w.Why
+		if w.For > 0 { // longer than what is left of the patience
+			why += " (again after " + now.Add(w.For).UTC().Format(time.RFC3339) + ")"
+		}
+		t.block(Outage, why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
 		t.Status, t.Ended, t.Wait = Blocked, now, waiting{Tries: 1}
 		t.event(string(Blocked), string(Outage), t.Reason)
 		return t.Back, nil
 	}
-	t.Due = now.Add(max(pause, w.For))
-	if t.Due.After(last) {
-		t.Due = last // the last try
-	}
+	t.Due = slices.MinFunc([]time.Time{now.Add(max(pause, w.For)), last}, time.Time.Compare) // last: the last try
 	w.Tries, w.Away = w.Tries+1, nil
 	t.Status = Waiting
-	t.event("waiting", "", w.Why)
+	t.event("waiting", "", w.Why+" (again at "+t.Due.UTC().Format(time.RFC3339)+")")
 	return t.Back, nil
 }
 
