@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"strings"
 
 	"github.com/arc-learn/arc/act/tools"
@@ -87,12 +88,12 @@ type loop struct {
 	check func(answer string) (complaint string) // the gate
 }
 
-func (l loop) answer(ctx context.Context, layer *learn.Layer, order string) (string, error) {
+func (l loop) answer(ctx context.Context, layer *learn.Layer, order string) string {
 	inputs, _ := json.Marshal(map[string]string{"order": order})
 	c := learn.Case{Situation: "where is it", Text: "Where is order " + order + "?", Inputs: inputs}
 	advice, err := layer.Before(ctx, c)
 	if err != nil {
-		return "", err
+		log.Print(err) // the advice is empty then, and usable
 	}
 	prompt := advice.Prompt() + c.Text // what is known
 	var made []reason.PlanCall
@@ -112,8 +113,10 @@ func (l loop) answer(ctx context.Context, layer *learn.Layer, order string) (str
 	if outcome.Complaint = l.check(answer); outcome.Complaint != "" {
 		outcome.Verdict = learn.Failed
 	}
-	_, err = layer.After(ctx, advice, outcome)
-	return answer, err
+	if _, err := layer.After(ctx, advice, outcome); err != nil {
+		log.Print(err) // nothing was learned, and the answer is there
+	}
+	return answer
 }
 
 // The layer around a loop that a host keeps, as README.md has it.
@@ -145,12 +148,12 @@ func ExampleLayer_around() {
 	}
 	for _, order := range []string{"A-1041", "A-1077", "A-2207", "A-7"} {
 		asked = 0
-		answer, err := l.answer(ctx, layer, order)
-		fmt.Println(order, answer, "asked:", asked, err)
+		answer := l.answer(ctx, layer, order)
+		fmt.Println(order, answer, "asked:", asked)
 	}
 	// Output:
-	// A-1041 It was shipped on Monday. asked: 2 <nil>
-	// A-1077 It was shipped on Monday. asked: 2 <nil>
-	// A-2207 It was shipped on Monday. asked: 1 <nil>
-	// A-7 It was shipped on Monday. asked: 2 <nil>
+	// A-1041 It was shipped on Monday. asked: 2
+	// A-1077 It was shipped on Monday. asked: 2
+	// A-2207 It was shipped on Monday. asked: 1
+	// A-7 It was shipped on Monday. asked: 2
 }

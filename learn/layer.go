@@ -194,7 +194,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 		a.Ranked, err = l.book.In(c.Lessons).Learned().Score(ctx, task, c.Candidates)
 	}
 	if err == nil && (c.Fresh || l.opts.Holdout > 0 && l.HeldOut(&c)) {
-		a.Why = "nothing is recalled for a case that is fresh or held out"
+		a.Why = fmt.Sprintf("nothing is recalled for this case: fresh is %t, held out %t", c.Fresh, !c.Fresh)
 	} else if err == nil {
 		if err = l.advise(ctx, &a); err != nil { // an Advice is whole or has nothing
 			a = Advice{Case: c, Ranked: a.Ranked}
