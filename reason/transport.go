@@ -44,7 +44,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Post sends a body as JSON for an adapter. A Permanent error names model, host and env, that of the key if any.
+// Post sends a body as JSON for an adapter. An error that a person has to mend names model, host and env.
 func Post(
 	ctx context.Context, c *http.Client, base, path string, h http.Header, body any, model, env string,
 ) (*http.Response, error) {
@@ -62,10 +62,8 @@ func Post(
 	resp, err := c.Do(r)
 	if e, ok := errors.AsType[*Error](err); ok {
 		if err = e; e.Class == Permanent {
-			if env != "" {
-				env = ", the key that of " + env
-			}
-			e.Err = fmt.Errorf("%w (the model is %q at %s://%s%s)", e.Err, model, r.URL.Scheme, r.URL.Host, env)
+			e.Err = fmt.Errorf("%w (the model is %q at %s://%s, the key that of %s)",
+				e.Err, model, r.URL.Scheme, r.URL.Host, env)
 		}
 	}
 	return resp, err

@@ -50,6 +50,7 @@ func New(name string, o *Options) *Model {
 	if m.o.Key == "" { // errors name the one that counts
 		m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "ANTHROPIC_API_KEY")
 	}
+	m.o.KeyEnv = cmp.Or(m.o.KeyEnv, "Options.Key")
 	m.o.Key = strings.TrimSpace(cmp.Or(m.o.Key, os.Getenv(m.o.KeyEnv))) // a file ends with a line end
 	m.o.Extra = maps.Clone(m.o.Extra)
 	m.o.Client = new(*cmp.Or(m.o.Client, http.DefaultClient))

@@ -291,7 +291,7 @@ func TestWrongKey(t *testing.T) {
 	for _, o := range []openai.Options{{}, {Key: "own"}, {Key: "own", KeyEnv: "MY_KEY"}} {
 		o.URL = srv.URL
 		_, err := reason.Generate(t.Context(), openai.New("small", &o), &reason.Request{})
-		want := map[string]string{"": "OPENAI_API_KEY)", "own": srv.URL + ")", "ownMY_KEY": "MY_KEY)"}[o.Key+o.KeyEnv]
+		want := map[string]string{"": "OPENAI_API_KEY)", "own": "Options.Key)", "ownMY_KEY": "MY_KEY)"}[o.Key+o.KeyEnv]
 		require.ErrorContains(t, err, want)
 	}
 }
