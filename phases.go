@@ -884,11 +884,10 @@ func (t *turn) wait(context.Context) (phase, error) {
 	}
 	last := w.Since.Add(t.agent.opts.Patience)
 	if !now.Before(last) || now.Add(w.For).After(last) {
-		why := w.Why
 		if w.For > 0 { // longer than what is left of the patience
-			why += " (again after " + now.Add(w.For).UTC().Format(time.RFC3339) + ")"
+			w.Why += " (again after " + now.Add(w.For).UTC().Format(time.RFC3339) + ")"
 		}
-		t.block(Outage, why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
+		t.block(Outage, w.Why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
 		t.Status, t.Ended, t.Wait = Blocked, now, waiting{Tries: 1}
 		t.event(string(Blocked), string(Outage), t.Reason)
 		return t.Back, nil
