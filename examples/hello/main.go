@@ -58,7 +58,7 @@ func run(ctx context.Context, url, model, text string) error {
 		return act.Ruling{Allow: answer == "yes", By: "you"}, nil
 	}
 	tell := func(_ memory.Scope, _ string, e arc.Event) {
-		if e.Live { // the model's words as they come, void where "again", "waiting" or "failed" is next
+		if e.Live { // the model's words as they come, void where "again", "away", "waiting" or "failed" is next
 			fmt.Print(e.Text)
 		} else {
 			fmt.Printf("\n[%s] %s ", e.Kind, cmp.Or(e.Name, e.Text))
