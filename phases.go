@@ -581,7 +581,7 @@ func (t *turn) away(ctx context.Context, worker *act.Worker) (phase, error) {
 			wait = min(wait, w.For)
 		}
 		w.For, w.Away, t.Back = wait, append(w.Away, t.Current.Worker), assignPhase
-		return assignPhase, err
+		return assignPhase, nil
 	}
 	w.For, t.Back = wait, actPhase
 	switch {
@@ -882,9 +882,9 @@ func (t *turn) wait(context.Context) (phase, error) {
 	if w.Tries == 0 && w.For > 0 {
 		pause = w.For // first as the provider says
 	}
-	last := w.Since.Add(t.agent.opts.Patience)
-	if !now.Before(last) || now.Add(w.For).After(last) {
-		if w.For > 0 { // longer than what is left of the patience
+	left := w.Since.Add(t.agent.opts.Patience).Sub(now)
+	if left <= 0 || w.For > left {
+		if w.For > 0 { // the provider has said how long
 			w.Why += " (again after " + now.Add(w.For).UTC().Format(time.RFC3339) + ")"
 		}
 		t.block(Outage, w.Why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
@@ -892,7 +892,7 @@ func (t *turn) wait(context.Context) (phase, error) {
 		t.event(string(Blocked), string(Outage), t.Reason)
 		return t.Back, nil
 	}
-	t.Due = slices.MinFunc([]time.Time{now.Add(max(pause, w.For)), last}, time.Time.Compare) // last: the last try
+	t.Due = now.Add(min(max(pause, w.For), left)) // the last try is when the patience ends
 	w.Tries, w.Away = w.Tries+1, nil
 	t.Status = Waiting
 	t.event("waiting", "", w.Why+" (again at "+t.Due.UTC().Format(time.RFC3339)+")")

@@ -319,7 +319,7 @@ func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bo
 	case failure != nil:
 		said.State = Failed
 		r.end(Failed, now)
-	case said.State.ended(), said.State == Blocked && r.Cron != "": // nobody may come before its next time
+	case said.State.ended(), said.State == Blocked && r.Cron != "": // it comes again without a person
 		r.end(said.State, now)
 	default:
 		at := cmp.Or(said.At, now.Add(backoff))

@@ -56,8 +56,8 @@ type executor struct {
 // Calls go through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit
 // the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An
 // answer that is empty, cut off (its calls are not made) or not of the schema is asked for again, twice at
-// most; one that is refused ends the attempt, as the same calls in three answers do, where none fits. While a
-// person has to rule, other calls are made and kept. An irreversible call of unknown end is an outage, asked then.
+// most. A refusal ends the attempt, and so do three answers with the same calls of which none fits. While a
+// person has to rule on one call of an answer, the others are made and kept.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is

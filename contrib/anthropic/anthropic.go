@@ -28,7 +28,7 @@ import (
 type Options struct {
 	URL    string         // of the API, to whose path "/v1/messages" is added; "": https://api.anthropic.com
 	Key    string         // "": that of the variable KeyEnv
-	KeyEnv string         // the variable that has the key, and that errors name; "", without a Key: ANTHROPIC_API_KEY
+	KeyEnv string         // the variable that has it where Key is ""; "": ANTHROPIC_API_KEY. Errors name it
 	Cache  bool           // has the provider cache prompts: it pays where they begin alike within five minutes
 	Extra  map[string]any // further members of each request, e.g. "thinking"
 	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]

@@ -29,7 +29,7 @@ import (
 type Options struct {
 	URL    string         // of the API, to whose path "/chat/completions" is added; "": https://api.openai.com/v1
 	Key    string         // "": that of the variable KeyEnv
-	KeyEnv string         // the variable that has the key, and that errors name; "", without a Key: OPENAI_API_KEY
+	KeyEnv string         // the variable that has it where Key is ""; "": OPENAI_API_KEY. Errors name it
 	Words  bool           // a schema is told in words, for endpoints without response_format
 	Extra  map[string]any // further members of each request, e.g. "reasoning_effort"
 	Client *http.Client   // nil: http.DefaultClient; its Transport is wrapped by [reason.Transport]
