@@ -32,9 +32,6 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 			continue
 		}
 		p := run.Approvals[i]
-		if !v.agent.opts.Now().Before(p.Deadline) {
-			return fmt.Errorf("%w: the approval %q lapsed at %s", ErrState, p.ID, p.Deadline.Format(time.RFC3339))
-		}
 		a, due := v.agent, dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
 		entry := dueEntry{Scope: p.Scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
 		if a.idle() {

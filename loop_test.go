@@ -1471,6 +1471,22 @@ func TestWhatWasDueIsLeft(t *testing.T) {
 	require.Len(t, *story, told)
 }
 
+// Once its time is over an approval is not open, also where nobody has looked at the run yet.
+func TestRulingIsLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := (&arctest.Worker{}).As("ann")
+		w.Mode = act.Gated
+		var later time.Duration
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Now: func() time.Time { return time.Now().Add(later) }})
+		r := run(t, a, arc.Objective{ID: "7", Text: "write"})
+		synctest.Wait()
+		later = 24 * time.Hour
+		err := a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true})
+		require.ErrorIs(t, err, arc.ErrState)
+		require.ErrorContains(t, err, "was open until")
+	})
+}
+
 // A worker that calls tools is handed the plan that fires, also where nobody else plans.
 func TestToolsFire(t *testing.T) {
 	refund := tools.Tool{Worker: act.Worker{Name: "refund", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(

@@ -68,9 +68,9 @@ func (e *PendingError) Error() string {
 // ErrDenied is in the chain of the error of a call that was refused, or that nobody has allowed in time.
 var ErrDenied = errors.New("act: denied")
 
-// Rule commits a person's ruling in the journal of the run that asked. It is an error if it has no By, if the
-// run has not asked for that Approval, or if its deadline has passed: silence has ruled then. The first ruling
-// counts, a second one is [store.ErrConflict]. In Compound a person's last one counts, however By is spelled.
+// Rule commits a person's ruling in the journal of the run that asked. It is an error if it has no By, or if
+// the run has not asked for that Approval. The first ruling counts: a second one is [store.ErrConflict], as is
+// one after the deadline, when silence has ruled. In Compound a person's last counts, however By is spelled.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.By = fence.Line(r.By); r.Approval == "" || r.By == "" {
 		return errors.New("act: a ruling names its approval, and who it is By")
@@ -84,7 +84,7 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	case !asked:
 		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
 	case !now.Before(a.Deadline):
-		return fmt.Errorf("act: approval %q was open until %s", r.Approval, a.Deadline.Format(time.RFC3339))
+		return fmt.Errorf("act: approval %q was open until %v: %w", r.Approval, a.Deadline, store.ErrConflict)
 	}
 	raw, err := schema.Marshal(r)
 	if err != nil {
