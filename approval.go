@@ -32,6 +32,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 			continue
 		}
 		p := run.Approvals[i]
+		// The due entry comes with the ruling, in one commit: by it the scheduler has the run go on.
 		a, due := v.agent, dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
 		entry := dueEntry{Scope: p.Scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
 		if a.idle() {
@@ -39,47 +40,18 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
-		switch err := act.Rule(ctx, j, r); {
+		err = act.Rule(ctx, j, r)
+		a.wake()
+		switch {
 		case errors.Is(err, store.ErrConflict):
 			return fmt.Errorf("%w: %w", ErrState, err)
 		case err != nil:
 			return fmt.Errorf("arc: %w", err)
 		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if a.stop.Err() == nil && !a.idle() { // else it goes on in another process, or when the store is opened again
-			a.runs.Go(func() {
-				_ = a.resume(due, entry)
-				a.wake() // what has failed, or was ruled meanwhile, the scheduler does
-			})
-		}
 		return nil
 	}
 	return fmt.Errorf("%w: no run in %q waits for the approval %q: it was ruled on, or its run has ended",
 		ErrState, v.scope, r.Approval)
-}
-
-// heed has a run go on that a person has ruled on, and then forgets the ruling's dueEntry, which came with it
-// in one commit: so no ruling is lost, whichever process ends in between. A run that is under way here may have
-// looked for rulings just before this one, and is waited for; of one in another process, which is an error, the
-// scheduler tries again.
-func (v View) heed(ctx context.Context, id, key string) error {
-	for {
-		due, err := v.agent.store.Get(ctx, key)
-		if err == nil {
-			err = v.agent.untilFree(ctx, runKey(v.scope, id), nil)
-		}
-		if err != nil {
-			return err
-		}
-		if _, err = v.with(ctx, id, goOnUnasked); err != nil && !missing(err) {
-			return err
-		}
-		_, err = v.agent.store.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(due.Rev)})
-		if !errors.Is(err, store.ErrConflict) { // else there is another ruling
-			return err
-		}
-	}
 }
 
 // Answer answers what a run asks, and goes on with it. question is the Report's Question that text answers:

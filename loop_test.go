@@ -1487,6 +1487,25 @@ func TestRulingIsLate(t *testing.T) {
 	})
 }
 
+// What a person has ruled on goes on, however many runs the scheduler has under way.
+func TestRulingsTakeNoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 40
+		start, began := time.Now(), make(chan bool, runs)
+		w := stuck(began)
+		w.Mode = act.Gated
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+		for range runs {
+			r := run(t, a, arc.Objective{Text: "write"})
+			require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+		}
+		for range runs {
+			<-began
+		}
+		require.Less(t, time.Since(start), time.Minute, "none waits for the end of another")
+	})
+}
+
 // A worker that calls tools is handed the plan that fires, also where nobody else plans.
 func TestToolsFire(t *testing.T) {
 	refund := tools.Tool{Worker: act.Worker{Name: "refund", Input: json.RawMessage(`{"type":"object"}`)}, Call: func(

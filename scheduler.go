@@ -74,13 +74,17 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		} else if skip {
 			continue
 		}
+		slot := slots
+		if due.Kind == dueRuled { // a person waits for that
+			slot = make(chan struct{}, 1)
+		}
 		select {
-		case slots <- struct{}{}:
+		case slot <- struct{}{}:
 		default:
 			return time.Minute, nil // one that ends has the scheduler look again
 		}
 		a.runs.Go(func() {
-			defer func() { <-slots; a.wake() }()
+			defer func() { <-slot; a.wake() }()
 			err := a.resume(e.Key, due)
 			// Others have it, or had; or Close ends it, until the store is opened again.
 			others := isAny(err, ErrRunning, ErrClosed, context.Canceled, store.ErrConflict, store.ErrNotFound)
@@ -102,7 +106,8 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 		return true, nil
 	}
 	a.mu.Lock()
-	mine := a.live[key] != nil || a.left[key] || !a.failed[key].IsZero()
+	live := a.live[key] != nil || a.live[runKey(due.Scope, due.ID)] != nil
+	mine := live || a.left[key] || !a.failed[key].IsZero()
 	a.mu.Unlock()
 	if mine || due.Process == a.process.name {
 		return mine, nil
@@ -146,18 +151,23 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 	}
 	defer release()
 	return a.once(a.base, key, func(ctx context.Context) error {
-		_, err := a.store.Get(ctx, key)
+		e, err := a.store.Get(ctx, key)
 		switch {
 		case missing(err): // it was done since the scheduler looked
 			return nil
 		case err != nil:
 			return err
-		case due.Kind == dueRuled:
-			return v.heed(ctx, due.ID, key)
 		case due.Kind == dueErase:
 			return v.erase(ctx, t)
+		case due.Kind == dueCompact:
+			return a.compact(ctx, key)
 		}
-		return a.compact(ctx, key)
+		if _, err := v.with(ctx, due.ID, goOnUnasked); err != nil && !missing(err) {
+			return err
+		}
+		// Where somebody else has ruled meanwhile it conflicts, and the entry stays.
+		_, err = a.store.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(e.Rev)})
+		return err
 	})
 }
 
