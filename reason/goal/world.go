@@ -44,8 +44,7 @@ type World struct {
 // domain is what is known of a part of the world. Its data is plain JSON that is never changed in place.
 type domain struct {
 	data      any
-	at        time.Time // when it was read, or else when something was last reported; zero: never
-	read      bool
+	at        time.Time // when it was read; zero: never
 	maxAge    time.Duration
 	collector *collector
 	next      time.Time // when the collector is due
@@ -77,7 +76,7 @@ func (w *World) Set(name string, data any, maxAge time.Duration) error {
 	defer w.mu.Unlock()
 	d, err := w.domain(name)
 	if err == nil {
-		d.data, d.at, d.read, d.maxAge = plain, w.now(), true, cmp.Or(maxAge, defaultAge)
+		d.data, d.at, d.maxAge = plain, w.now(), cmp.Or(maxAge, defaultAge)
 	}
 	return err
 }
@@ -89,7 +88,7 @@ func (w *World) domain(name string) (*domain, error) {
 			const why = "goal: a domain has a name without a dot, and there are at most %d: %.64q"
 			return nil, fmt.Errorf(why, maxDomains, name)
 		}
-		w.domains[name] = &domain{maxAge: defaultAge}
+		w.domains[name] = new(domain)
 	}
 	return w.domains[name], nil
 }
@@ -161,7 +160,7 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 		return fmt.Errorf("goal: domain %q: %w", name, err)
 	}
 	if d.collector == c && d.at.Equal(was) { // nobody has read it since
-		d.data, d.at, d.read, d.maxAge = data, at, true, c.maxAge
+		d.data, d.at, d.maxAge = data, at, c.maxAge
 	}
 	return nil
 }
@@ -177,7 +176,7 @@ func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 
 // Apply changes the world as somebody reports to have changed it, until the domains are read anew: "set" puts
 // a value in its place, "inc" adds to a number that is known, "push" appends to a list. A domain stays as old
-// as its last reading. The error says which deltas do not fit; the others are applied.
+// as its last reading; there has to be one. The error says which deltas do not fit; the others are applied.
 func (w *World) Apply(deltas ...reason.Delta) error {
 	var errs []error
 	w.mu.Lock()
@@ -196,27 +195,22 @@ func (w *World) change(delta reason.Delta) error {
 	if err != nil {
 		return err
 	}
+	d := w.domains[p.domain]
+	if d == nil || d.at.IsZero() {
+		return errors.New("nobody has read that")
+	}
 	by, err := plainly(delta.Value)
-	was := cmp.Or(w.domains[p.domain], new(domain))
-	data, fits := with(was.data, p.keys, delta.Op, by)
+	data, fits := with(d.data, p.keys, delta.Op, by)
 	if err == nil && !fits {
 		err = errors.New("it does not fit what is there")
 	}
 	if err == nil {
 		data, err = plainly(data) // it may be too much
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		d.data = data
 	}
-	d, err := w.domain(p.domain)
-	if err != nil {
-		return err
-	}
-	d.data = data
-	if !d.read {
-		d.at = w.now()
-	}
-	return nil
+	return err
 }
 
 // value returns what is known of a place, and when it was read. The error says why nothing is.
