@@ -31,6 +31,7 @@ const (
 
 	claimed = 10 * time.Second // after which a dispatch that nobody has begun is begun by who finds it
 	kind    = "goal"           // of keys
+	nobody  = "no worker has an effect that would mend it"
 )
 
 // Keeper keeps the goals of a scope by runs of an Agent. Several Keepers, in as many processes, may keep the
@@ -201,15 +202,11 @@ func (k *Keeper) current(ctx context.Context) (goals []goal, err error) {
 func (k *Keeper) records(ctx context.Context) (map[string]*record, error) {
 	all := map[string]*record{}
 	for e, err := range k.group.Store().Scan(ctx, store.Range{Prefix: k.world.scope.Prefix(kind)}) {
-		r := &record{rev: e.Rev}
-		if err == nil {
-			err = codec.Unmarshal(e.Value, r)
-		}
-		if err != nil {
+		_, _, id, _ := store.ParseKey(e.Key)
+		all[id] = &record{rev: e.Rev}
+		if err = cmp.Or(err, codec.Unmarshal(e.Value, all[id])); err != nil {
 			return nil, fmt.Errorf("goal: %w", err)
 		}
-		_, _, id, _ := store.ParseKey(e.Key)
-		all[id] = r
 	}
 	return all, nil
 }
@@ -365,31 +362,10 @@ func (r *record) fail(at time.Time, rests bool) {
 // mend begins a run for a goal that is violated, or says in v why not. The record is kept before the run is
 // begun: of two processes one can keep it, and a run that was not begun is begun by whoever finds its record.
 func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
-	why := ""
-	switch {
-	case t.now.Before(r.Cool):
-		why = fmt.Sprintf("what was done has %v left to show", r.Cool.Sub(t.now))
-	case !v.at.After(r.Ended):
-		why = "it was not read since its last run ended"
-	}
-	for _, other := range t.goals {
-		o := cmp.Or(t.records[other.ID], new(record))
-		if why == "" && o != r && (o.Run != "" || t.now.Before(o.Cool)) && other.place.overlaps(g.place) {
-			why = "the goal " + other.ID + " is about the same value, and is acted on"
-		}
-	}
+	able, why := t.able(g, r, v)
 	if why != "" {
 		v.Reason += "; " + why
-		return nil
-	}
-	able, resting := t.able(g, r, v)
-	switch {
-	case len(able) == 0 && resting:
-		v.Reason += "; who could mend it rests after failures"
-		return nil
-	case len(able) == 0:
-		v.Reason += "; no worker has an effect that would mend it"
-		return t.propose(ctx, g, v)
+		return t.propose(ctx, g, v, why)
 	}
 	worker, skill, err := t.first(ctx, g, able)
 	if err != nil {
@@ -406,25 +382,40 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	return err
 }
 
-// able are the workers, by skill, that have an effect which would mend the goal, without those that rest.
-func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Candidate, resting bool) {
-	able = map[string][]rank.Candidate{}
-	for _, w := range t.agent.Workers() {
-		if !slices.ContainsFunc(w.Effects, func(e reason.Delta) bool { return g.mends(e, v.actual) }) {
-			continue
-		}
-		if t.now.Before(r.Past[w.Name].Rests) {
-			resting = true
-			continue
-		}
-		skill := ""
-		if len(w.Skills) > 0 {
-			skill = w.Skills[0]
-		}
-		c := rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
-		able[skill] = append(able[skill], c)
+// able are the workers, by skill, that have an effect which would mend the goal, without those that rest; or
+// why nobody is called.
+func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Candidate, why string) {
+	switch {
+	case t.now.Before(r.Cool):
+		return nil, fmt.Sprintf("what was done has %v left to show", r.Cool.Sub(t.now))
+	case !v.at.After(r.Ended):
+		return nil, "it was not read since its last run ended"
 	}
-	return able, resting
+	for _, other := range t.goals {
+		o := cmp.Or(t.records[other.ID], new(record))
+		if o != r && (o.Run != "" || t.now.Before(o.Cool)) && other.place.overlaps(g.place) {
+			return nil, "the goal " + other.ID + " is about the same value, and is acted on"
+		}
+	}
+	able, why = map[string][]rank.Candidate{}, nobody
+	for _, w := range t.agent.Workers() {
+		switch {
+		case !slices.ContainsFunc(w.Effects, func(e reason.Delta) bool { return g.mends(e, v.actual) }):
+		case t.now.Before(r.Past[w.Name].Rests):
+			why = "who could mend it rests after failures"
+		default:
+			skill := ""
+			if len(w.Skills) > 0 {
+				skill = w.Skills[0]
+			}
+			c := rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
+			able[skill] = append(able[skill], c)
+		}
+	}
+	if len(able) > 0 {
+		why = ""
+	}
+	return able, why
 }
 
 // mends reports whether an effect may bring a value to where the goal wants it: it is about that value, or
@@ -503,14 +494,13 @@ func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
 }
 
 // propose has an action drafted for a goal that nobody can mend, at most once an hour.
-func (t *tick) propose(ctx context.Context, g *goal, v *verdict) error {
-	if t.proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
+func (t *tick) propose(ctx context.Context, g *goal, v *verdict, why string) error {
+	if why != nobody || t.proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
 		return nil
 	}
 	t.proposed[g.ID] = t.now
-	why := fmt.Sprintf("%s\n%s\nNo worker has an effect on %s.", g.Description, v.Reason, g.Selector)
 	_, err := t.proposals.Propose(ctx, proposal.Proposal{
-		Kind: "action", Subject: "goal " + g.ID + " has no action", Reason: why,
+		Kind: "action", Subject: "goal " + g.ID + " has no action", Reason: g.Description + "\n" + v.Reason,
 	})
 	return err
 }
