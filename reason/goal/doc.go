@@ -29,11 +29,12 @@
 //
 // A person's no, veto or cancel holds for all workers: until the goal is met or wants something else (also
 // enabled: false, and back), or arc.View.Retry has that run go on. Silence on what may have been done already
-// is such a no; any other holds for a day. Once the day's budget is spent, by whatever goal, one waits for
-// the next day (UTC): for a critical goal have a worker that costs nothing. A run that waits for a person is
-// canceled once the goal is met without it, and where the goal wants something else now, is disabled or
-// deleted; one that is at work ends, and no reading judges it. Who deletes a goal while no Keeper has it open
-// disables it first: nobody else knows of its run.
+// is such a no; any other, also of the second person of Compound, and what failed for a permission after a
+// yes, holds for a day. Once the day's budget is spent, by whatever goal, one waits for the next day (UTC):
+// for a critical goal have a worker that costs nothing. A run that waits for a person is canceled once the
+// goal is met without it, and where the goal wants something else now, is disabled or deleted; one that is at
+// work ends, and no reading judges it. Who deletes a goal while no Keeper has it open disables it first:
+// nobody else knows of its run.
 //
 // # Domains of the Agent
 //

@@ -319,25 +319,24 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed 
 
 // holds says why no run follows yet on one that was blocked or canceled; "": nothing stands against it.
 func (t *tick) holds(ctx context.Context, r *arc.Report) (why string, err error) {
-	refused, unanswered := r.Status == arc.Canceled, act.Approval{}
+	refused, asked := r.Status == arc.Canceled, act.Approval{}
 	for e, err := range t.view.Journal(ctx, r.ID) {
 		var said act.Ruling
 		switch {
 		case err != nil:
 			return "", err
 		case e.Kind == "approval_asked":
-			_ = json.Unmarshal(e.Data, &unanswered) // as it was kept
+			_ = json.Unmarshal(e.Data, &asked) // as it was kept
 		case e.Kind == "ruled":
-			unanswered = act.Approval{}
 			refused = refused || json.Unmarshal(e.Data, &said) != nil || !said.Allow
 		}
 	}
-	silent := r.Cause == arc.Refused && unanswered.Mode > act.Veto
+	inVain := r.Cause == arc.Refused && asked.Mode > act.Veto
 	switch {
-	case refused, silent && unanswered.Begun:
+	case refused, inVain && asked.Begun:
 		return "its last run was refused or canceled", nil
-	case silent && t.now.Before(r.Ended.Add(24*time.Hour)):
-		return "nobody has answered in time: it is asked again a day later", nil
+	case inVain && t.now.Before(r.Ended.Add(24*time.Hour)):
+		return "a person was asked in vain, and is asked again a day later", nil
 	case r.Cause == arc.Spent && r.Ended.Format(time.DateOnly) == t.now.UTC().Format(time.DateOnly):
 		return "the budget is used up until the next day (UTC)", nil
 	}

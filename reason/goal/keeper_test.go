@@ -315,6 +315,10 @@ func TestHeld(t *testing.T) {
 		"no, it was done":                    {worker: act.Worker{Irreversible: true}, fails: lost, rules: no, calls: 1},
 		"silence on what may have been done": {worker: act.Worker{Irreversible: true}, fails: lost, rules: silent, silent: true, calls: 1},
 		"silence":                            {worker: act.Worker{Mode: act.Gated}, rules: silent, silent: true, again: true},
+		"one of two": {worker: act.Worker{Mode: act.Compound}, silent: true, again: true, rules: func(b *bench, a act.Approval) {
+			require.NoError(b, b.view.Decide(b.Context(), act.Ruling{Approval: a.ID, By: "sue", Allow: true}))
+			silent(b, a)
+		}},
 		"cancel": {worker: act.Worker{Mode: act.Gated}, rules: func(b *bench, a act.Approval) {
 			require.NoError(b, b.view.Cancel(b.Context(), a.Run, "we do it by hand"))
 		}},
