@@ -52,6 +52,7 @@ type goal struct {
 	Tolerance    *float64           `yaml:"tolerance"`
 
 	place place
+	since time.Time // when it was first read that it is violated; zero: the last reading says that it is not
 }
 
 // Status says how a goal stands.

@@ -48,7 +48,7 @@ type Keeper struct {
 
 	ticking  sync.Mutex
 	proposed map[string]time.Time // when an action was last proposed for a goal
-	had      []goal               // by the last Tick
+	had      map[string]goal      // by the last Tick
 
 	mu   sync.Mutex
 	errs []error // of runs that could not begin, for the next Tick
@@ -140,21 +140,26 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
-	var gone []goal // since the last Tick, for what still waits for them
-	for _, g := range k.had {
+	n, had := len(goals), k.had
+	for _, g := range had { // for what still waits for one that is gone
 		there := func(o goal) bool { return o.ID == g.ID }
 		if wrong == nil && !slices.ContainsFunc(goals, there) {
 			g.Enabled = new(false) // it was deleted, or has another name
-			gone = append(gone, g)
+			goals = append(goals, g)
 		}
 	}
-	k.had = goals
-	goals = append(gone, goals...)
+	k.had = map[string]goal{}
 	t := &tick{Keeper: k, now: k.world.now(), goals: goals, records: records}
 	var out []Standing
 	for i := range goals {
 		g := &goals[i]
 		r, v := cmp.Or(records[g.ID], new(record)), g.evaluate(k.world)
+		if v.Status == Violated {
+			g.since = cmp.Or(had[g.ID].since, v.at)
+		}
+		if i < n {
+			k.had[g.ID] = *g
+		}
 		records[g.ID] = r
 		if t.now.Add(time.Minute).Before(r.Ended) { // the clock was set back
 			r.Ended, r.Cool, r.Past = time.Time{}, time.Time{}, nil
@@ -169,7 +174,7 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 		v.Run = r.Run
 		out = append(out, v.Standing)
 	}
-	return out[len(gone):], errors.Join(errs...)
+	return out[:n], errors.Join(errs...)
 }
 
 // current are the goals that are loaded and those that a person has approved, the most severe first. One that
@@ -389,6 +394,8 @@ func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Cand
 		return nil, fmt.Sprintf("what was done has %v left to show", r.Cool.Sub(t.now))
 	case !v.at.After(r.Ended):
 		return nil, "it was not read since its last run ended"
+	case v.at.Equal(g.since):
+		return nil, "one reading shows it, and the next has to, too"
 	}
 	for _, other := range t.goals {
 		o := cmp.Or(t.records[other.ID], new(record))

@@ -48,7 +48,7 @@ type options struct {
 	approvals time.Duration
 }
 
-// open opens a bench over a store. A worker without an executor mends what is failing.
+// open opens a bench over a store, with a first reading. A worker without an executor mends what is failing.
 func open(t *testing.T, st store.Store, document string, o *options, workers ...act.Worker) *bench {
 	b := &bench{T: t, failing: 3, world: goal.NewWorld("acme", nil)}
 	require.NoError(t, b.goals.Load([]byte(document)))
@@ -76,6 +76,8 @@ func open(t *testing.T, st store.Store, document string, o *options, workers ...
 	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o.policy, o.proposals)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.agent.Close()) })
+	_, _ = b.keep.Tick(t.Context()) // what is wrong the next one says, too
+	<-time.After(30 * time.Second)
 	return b
 }
 
@@ -94,6 +96,14 @@ func (b *bench) reads(v any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.failing = v
+}
+
+// breaks has the goal violated for two readings, two minutes later, and returns the run.
+func (b *bench) breaks() string {
+	b.Helper()
+	b.reads(3)
+	require.Empty(b, b.tick(2*time.Minute).Run)
+	return b.tick(30 * time.Second).Run
 }
 
 // called returns who was called since it was asked last.
@@ -148,8 +158,7 @@ func TestViolatedToRanking(t *testing.T) {
 			Goal: "ci", Status: goal.Met, Reason: "domains.ci.data.failing is 0",
 		}, b.tick(30*time.Second))
 		for range 5 { // and from now on
-			b.reads(3)
-			b.tick(2 * time.Minute)
+			b.breaks()
 			b.tick(30 * time.Second)
 		}
 		require.Equal(t, []string{"works", "works", "works", "works", "works"}, b.called())
@@ -234,6 +243,8 @@ func TestGuards(t *testing.T) {
 		}
 		require.Contains(t, b.tick(30*time.Second).Reason, "rests")
 		require.NoError(t, b.world.Set("m", map[string]any{"x": 1}, 0))
+		b.tick(time.Second)
+		require.NoError(t, b.world.Set("m", map[string]any{"x": 1}, 0))
 		all, err := b.keep.Tick(t.Context())
 		require.NoError(t, err)
 		require.NotEmpty(t, all[1].Run, "for another goal it does not rest")
@@ -245,6 +256,24 @@ func TestGuards(t *testing.T) {
 			require.NotEmpty(t, b.tick(30*time.Second).Run, "another action does not rest, and nothing cools down")
 		}
 		require.Equal(t, []string{"other", "other"}, b.called())
+	})
+}
+
+// One reading acts on nothing: a poll in which all is wrong, between two in which all is well, calls nobody.
+func TestFalseReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, mender("ann"))
+		for range 3 {
+			b.reads(0)
+			require.Equal(t, goal.Met, b.tick(time.Minute).Status)
+			b.reads(300)
+			const twice = "domains.ci.data.failing is 300, not at most 0; one reading shows it, and the next has to, too"
+			require.Equal(t, goal.Standing{Goal: "ci", Status: goal.Violated, Reason: twice}, b.tick(30*time.Second))
+			require.Equal(t, twice, b.tick(29*time.Second).Reason, "the same reading")
+		}
+		require.Empty(t, b.called())
+		require.NotEmpty(t, b.tick(time.Second).Run)
+		require.Equal(t, []string{"ann"}, b.called())
 	})
 }
 
@@ -269,8 +298,7 @@ func TestPerson(t *testing.T) {
 		require.Equal(t, []string{"ann"}, b.called())
 		require.Equal(t, goal.Met, b.tick(30*time.Second).Status)
 
-		b.reads(3)
-		first := b.tick(2 * time.Minute).Run
+		first := b.breaks()
 		require.NotEmpty(t, asked())
 		b.reads(0)
 		require.Equal(t, goal.Met, b.tick(time.Minute).Status)
@@ -278,8 +306,7 @@ func TestPerson(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{arc.Canceled, ""}, []any{r.Status, asked()})
 
-		b.reads(3)
-		b.tick(2 * time.Minute)
+		b.breaks()
 		require.NoError(t, b.view.Decide(t.Context(), act.Ruling{Approval: asked(), By: "sue", Note: "not now"}))
 		synctest.Wait()
 		held := b.tick(time.Minute)
@@ -288,8 +315,7 @@ func TestPerson(t *testing.T) {
 		require.Empty(t, asked())
 		b.reads(0)
 		require.Equal(t, goal.Met, b.tick(time.Minute).Status)
-		b.reads(3)
-		require.NotEqual(t, held.Run, b.tick(2*time.Minute).Run)
+		require.NotEqual(t, held.Run, b.breaks())
 		require.NotEmpty(t, asked(), "it was met, and is violated anew")
 	})
 }
@@ -590,9 +616,10 @@ func TestKeeperClockIsSetBack(t *testing.T) {
 			<-time.After(2 * time.Minute)
 			_, err = k.Tick(t.Context())
 			require.NoError(t, err)
-			synctest.Wait()
+			<-time.After(time.Minute)
 			_, err = k.Tick(t.Context())
 			require.NoError(t, err)
+			synctest.Wait()
 			require.Equal(t, want+1, calls)
 		}
 	})
@@ -652,7 +679,7 @@ func TestHealth(t *testing.T) {
 			require.NoError(t, book.Observe(t.Context(), s))
 		}
 		require.NoError(t, book.Observe(t.Context(), rank.Sample{Candidate: "bob", Task: rank.Task{Skill: "sweep"}, Outcome: rank.Away}))
-		b.tick(0)
+		b.tick(time.Minute)
 		var got []string
 		for _, s := range b.goals.Evaluate(b.world) {
 			got = append(got, fmt.Sprint(s.Status, ": ", s.Reason))
@@ -721,6 +748,7 @@ func TestProposals(t *testing.T) {
 		require.Equal(t, "success of v1.write", news[0].Subject)
 		_, err = book.Decide(t.Context(), news[0].ID, proposal.Approved, "sue", "")
 		require.NoError(t, err)
+		<-time.After(time.Minute)
 		all, _ = b.keep.Tick(t.Context())
 		i := slices.IndexFunc(all, func(s goal.Standing) bool { return strings.HasPrefix(s.Goal, "success_of_v1_write_") })
 		require.GreaterOrEqual(t, i, 0)
