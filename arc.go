@@ -26,9 +26,8 @@ import (
 )
 
 // Host has the parts that an Agent works with. All of them are called concurrently. A run needs only Workers.
-// A panic is an error, and so is a tool that ends its goroutine, as t.FailNow does; other code that ends its
-// own leaves the run as of its last commit, for [View.Resume]. Clocks, and the Model method of a
-// memory.Embedder, must do neither.
+// A panic is an error. Code that ends its goroutine, as t.FailNow does, fails its attempt, or leaves the run as
+// of its last commit, for [View.Resume]. Clocks, and the Model method of a memory.Embedder, must do neither.
 type Host struct {
 	Reasoner reason.Reasoner // nil: the objective is the one task
 	Workers  []act.Worker

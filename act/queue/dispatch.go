@@ -47,23 +47,16 @@ func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 	d := &dispatch{Queue: q, ctx: ctx, work: work, handler: h, looking: make(chan struct{}, 1)}
 	var wg sync.WaitGroup
 	wg.Go(d.sweep)
-	var worker func()
-	worker = func() {
-		defer func() {
-			if ctx.Err() == nil { // host code has ended the goroutine, by runtime.Goexit
-				wg.Go(worker)
-			}
-		}()
-		for ctx.Err() == nil {
-			if j, err := d.next(); err == nil {
-				d.run(j)
-			} else if errors.Is(err, store.ErrClosed) {
-				end(err)
-			}
-		}
-	}
 	for range n {
-		wg.Go(worker)
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if j, err := d.next(); err == nil {
+					d.run(j)
+				} else if errors.Is(err, store.ErrClosed) {
+					end(err)
+				}
+			}
+		})
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); errors.Is(err, store.ErrClosed) {

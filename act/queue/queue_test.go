@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -150,26 +149,6 @@ func TestRateLimitSpendsNoAttempt(t *testing.T) {
 	c.add(30 * time.Second)
 	_, err = q.Claim(t.Context())
 	require.ErrorIs(t, err, queue.ErrEmpty, "a server that always names a moment is not asked each moment")
-}
-
-// A handler that ends its goroutine, as t.FailNow does, does not end the worker of Dispatch.
-func TestGoexit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, err := queue.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
-		require.NoError(t, err)
-		add(t, q, queue.Draft{Subject: "one", MaxAttempts: 1})
-		add(t, q, queue.Draft{Subject: "two"})
-		ctx, stop := context.WithCancel(t.Context())
-		err = q.Dispatch(ctx, 1, func(_ context.Context, j *queue.Job) ([]queue.Draft, error) {
-			if j.Subject == "one" {
-				runtime.Goexit()
-			}
-			stop()
-			return nil, nil
-		})
-		require.NoError(t, err)
-		require.Error(t, ctx.Err())
-	})
 }
 
 func TestKeyHoldsForTheRetention(t *testing.T) {

@@ -336,35 +336,29 @@ func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json
 		_, broken := schema.Read([]byte(schema.Words(c.Inputs))) // what is no JSON came as a string
 		return nil, fmt.Errorf("inputs: %w", cmp.Or(broken, err)), nil
 	}
-	failed := false
-	apart := func(ctx context.Context, inputs json.RawMessage) (out json.RawMessage, err error) {
-		err = &call.PanicError{Value: "the tool ended its goroutine"} // one that it may end, as t.FailNow does
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			out, err = call.Do(ctx, 0, func(ctx context.Context) (json.RawMessage, error) {
-				out, err := t.Call(ctx, inputs)
-				out = json.RawMessage(strings.ToValidUTF8(string(out), "\uFFFD"))
-				if err == nil && !json.Valid(out) {
-					out, err = schema.Marshal(string(out))
-				}
-				return out, err
-			})
-		})
-		wg.Wait()
+	failed := false // the tool: what else is an error is of the journal or of a secret
+	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, func(
+		ctx context.Context, inputs json.RawMessage,
+	) (json.RawMessage, error) {
+		failed = true // also by a panic
+		out, err := t.Call(ctx, inputs)
+		out = json.RawMessage(strings.ToValidUTF8(string(out), "\uFFFD"))
+		if err == nil && !json.Valid(out) {
+			out, err = schema.Marshal(string(out))
+		}
 		failed = err != nil
 		return out, err
-	}
-	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, apart)
+	})
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
 	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil,
 		t.Irreversible && bad != nil && bad.Class == reason.Unavailable: // a person is asked when it goes on
 		return result, nil, err
-	case bad != nil && bad.Class == reason.Invalid, failed,
+	case bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, call.ErrMalformed),
 		errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
 		return nil, err, nil
 	}
-	return nil, nil, err // of the journal or of a secret: the model cannot help it
+	return nil, nil, err // the model cannot help it
 }
 
 // final returns the answer as JSON, or what is wrong with it.

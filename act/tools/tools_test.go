@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -329,6 +328,7 @@ func bound(p *reason.Plan, order string) *reason.Plan {
 func TestWhatTheModelIsShown(t *testing.T) {
 	s := &shop{}
 	huge := tools.Func("huge", "", func(context.Context, struct{}) (string, error) { return strings.Repeat("é", 50_000), nil })
+	vast := tools.Func("vast", "", func(context.Context, struct{}) (string, error) { return strings.Repeat("é", 5<<20), nil })
 	crash := tools.Func("crash", "", func(context.Context, struct{}) (string, error) { panic("boom") })
 	nothing := tools.Tool{Worker: act.Worker{Name: "nothing"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) { return nil, nil }}
 	typedNil := tools.Tool{Worker: act.Worker{Name: "typednil"}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
@@ -337,15 +337,16 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	}}
 	m := script(
 		calls("lookup", `{"order":"none"}`, "gone", `{}`, "lookup", `{"order":7}`, "lookup", `{"order":`, "lookup", `{"Order":"x","order":"y"}`,
-			"huge", ``, "crash", `{}`, "nothing", `{}`, "typednil", `{}`, "refund", `{"order":"[secret key]","amount":1}`),
+			"huge", ``, "crash", `{}`, "nothing", `{}`, "typednil", `{}`, "refund", `{"order":"[secret key]","amount":1}`,
+			"vast", `{}`),
 		says("so be it"),
 	)
-	a := try(t, store.NewMem(), tools.New(m, nil, append(s.tools(act.Autonomous), huge, crash, nothing, typedNil)...), nil)
+	a := try(t, store.NewMem(), tools.New(m, nil, append(s.tools(act.Autonomous), huge, vast, crash, nothing, typedNil)...), nil)
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	shown := m.asked[1].Messages[2:]
 	for i, want := range []string{
 		"no such order", `no tool "gone"`, "'/order': got number", "no JSON: unexpected EOF", "additional properties 'Order'",
-		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "not listed",
+		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "not listed", "more than 8388608 bytes",
 	} {
 		require.Contains(t, shown[i].Text, want)
 		require.Equal(t, want != "" && i != 5, strings.HasPrefix(shown[i].Text, "Error: "), want)
@@ -440,50 +441,19 @@ func TestFinalAnswer(t *testing.T) {
 
 }
 
-// A tool that ends its goroutine, as t.FailNow does, has failed like one that panics, and is not called again
-// when the attempt goes on. Of an irreversible one nobody knows whether it was done.
-func TestToolEndsItsGoroutine(t *testing.T) {
-	away := &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
-	var quits atomic.Int32 // both are called at a time
-	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { quits.Add(1); runtime.Goexit(); return 0, nil })
-	pay := quit
-	pay.Name, pay.Irreversible = "pay", true
-	m := &model{answer: func(n int, _ *reason.Request) (*reason.Response, error) {
-		switch n {
-		case 1:
-			return calls("quit", `{}`, "pay", `{}`), nil
-		case 2:
-			return nil, away
-		}
-		return says("hello"), nil
-	}}
-	st := store.NewMem()
-	x := tools.New(m, nil, quit, pay)
-	require.Equal(t, rank.Away, try(t, st, x, nil).Outcome)
-	a := try(t, st, x, nil)
-	require.Len(t, asks(a), 1)
-	require.Contains(t, strings.Join(asks(a)[0].Why, ""), "its end is not known")
-	rule(t, st, asks(a)[0], false)
-	require.Equal(t, rank.Away, try(t, st, x, nil).Outcome)
-	require.Equal(t, rank.Delivered, try(t, st, x, nil).Outcome)
-	require.EqualValues(t, 2, quits.Load())
-	require.Contains(t, m.asked[2].Messages[2].Text, "the tool ended its goroutine")
-	require.Contains(t, m.asked[2].Messages[3].Text, "denied by ben")
-
-	plan := &reason.Plan{Calls: []reason.PlanCall{{Name: "quit", Inputs: json.RawMessage(`{}`), ResultDigest: "x"}}}
-	a = try(t, store.NewMem(), tools.New(script(says("hello")), nil, quit), func(c *act.Call) { c.Fires = plan })
-	require.Equal(t, rank.Delivered, a.Outcome)
-	require.Empty(t, a.Plan.Calls)
-
+// A tool or an Approver that ends the goroutine of a call, as t.FailNow does, fails the attempt.
+func TestGoexit(t *testing.T) {
+	quit := tools.Func("quit", "", func(context.Context, struct{}) (int, error) { runtime.Goexit(); return 0, nil })
 	look := tools.Func("look", "", func(context.Context, struct{}) (int, error) { return 1, nil })
 	look.Mode = act.Gated
-	w := act.Worker{Name: "w", Executor: tools.New(script(calls("look", `{}`)), nil, look), Gates: []act.Gate{act.NoGate}}
+	x := tools.New(script(calls("quit", `{}`, "look", `{}`)), nil, quit, look)
+	w := act.Worker{Name: "w", Executor: x, Gates: []act.Gate{act.NoGate}}
 	approver := func(context.Context, act.Approval) (act.Ruling, error) { runtime.Goexit(); return act.Ruling{}, nil }
 	r, err := act.NewRunner([]act.Worker{w}, approver, 0, nil)
 	require.NoError(t, err)
-	a = r.Run(t.Context(), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
-	require.Equal(t, rank.Failed, a.Outcome, "an Approver that does is no call that was made")
-	require.Contains(t, a.Complaint, "ended the goroutine")
+	a := r.Run(t.Context(), &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0]})
+	require.Equal(t, rank.Failed, a.Outcome)
+	require.Equal(t, 2, strings.Count(a.Complaint, "ended the goroutine"))
 }
 
 func TestBounds(t *testing.T) {
