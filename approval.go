@@ -55,8 +55,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 }
 
 // Answer answers what a run asks, and goes on with it. question is the Report's Question that text answers:
-// where the run does not ask that any more, as after a second click, it is [ErrState], and so is a blank text.
-// "" is what the run asks at that moment.
+// where the run does not ask that any more, as after a second click, it is [ErrState], and so is a blank
+// text. "" is what the run asks at that moment.
 func (v View) Answer(ctx context.Context, id, question, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		said := fence.Clip(t.clean.Prose(text), maxText)

@@ -37,9 +37,9 @@ type Host struct {
 	Sources  []reason.Source // asked at once before the Reasoner is, for at most Options.Timeout
 	Skills   []reason.Skill
 
-	// Secrets returns the value of a secret that a worker, tool or Objective lists, of at least 8 bytes. It is asked
-	// for each call, and nothing of the value is stored. An attempt waits where [reason.Classify] takes the error
-	// for an outage; any other denies it. nil: there are no secrets.
+	// Secrets returns the value of a secret that a worker, tool or Objective lists, of at least 8 bytes. It is
+	// asked for each call, and nothing of the value is stored. An attempt waits where [reason.Classify] takes
+	// the error for an outage; any other denies it. nil: there are no secrets.
 	Secrets func(ctx context.Context, name string) (string, error)
 }
 
@@ -105,10 +105,10 @@ const replanStuck, askStuck = "replan", "ask"
 
 // Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may
 // have one store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for
-// it, and the runs of one that is gone are taken up by another within 25 s: also by itself, where it was killed
-// and is opened again. Their hosts should have the same workers. Any other store is for one Agent at a time.
-// An Agent without Workers goes on with no run: it shows them, and what is ruled, answered or tried again by it
-// is stored, for an Agent that has some. A run that begins in it is blocked.
+// it, and the runs of one that is gone are taken up by another within 25 s: also by itself, where it was
+// killed and is opened again. Their hosts should have the same workers. Any other store is for one Agent at a
+// time. An Agent without Workers goes on with no run: it shows them, and what is ruled, answered or tried
+// again by it is stored, for an Agent that has some. A run that begins in it is blocked.
 //
 // Close, Shutdown, View.Cancel and View.Erase wait for runs under way, also for one whose own worker, gate or
 // OnEvent calls them: there, call them in a goroutine.
@@ -242,8 +242,8 @@ func (o *Options) complete() {
 	o.Learn.Seed = cmp.Or(o.Learn.Seed, o.Seed)
 }
 
-// SetWorkers replaces the workers. Attempts that are under way end with those that they began with. Where there
-// are none any more, the runs that come due are left to Agents that have some.
+// SetWorkers replaces the workers. Attempts that are under way end with those that they began with. Where
+// there are none any more, the runs that come due are left to Agents that have some.
 func (a *Agent) SetWorkers(workers []act.Worker) error {
 	workers = slices.Clone(workers)
 	for i, w := range workers {
@@ -269,7 +269,8 @@ func (a *Agent) Workers() (workers []act.Worker) {
 	return workers
 }
 
-// idle reports whether the Agent has no workers, and leaves runs to those that have: it could only block them.
+// idle reports whether the Agent has no workers, and leaves runs to those that have: it could only block
+// them.
 func (a *Agent) idle() bool { return len(a.runner.Load().Workers()) == 0 }
 
 // Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when

@@ -12,8 +12,8 @@ import (
 
 // Budget bounds what the models of a run take. It is looked at before each decision, attempt, and try after
 // an outage or an answer, so what is under way is finished, checked and learned from. What a model does not
-// tell is not counted, nor what gates take other than act.Judge, nor a run that an attempt calls: one that has
-// its Usage in its Result counts it, and the day then counts it twice. 0 is no bound.
+// tell is not counted, nor what gates take other than act.Judge, nor a run that an attempt calls: one that
+// has its Usage in its Result counts it, and the day then counts it twice. 0 is no bound.
 type Budget struct {
 	Tokens int     // input and output
 	USD    float64 // neither the dollars that were reported reach it, nor those that were estimated

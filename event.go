@@ -11,12 +11,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired" (its Name:
-// the ID of the plan, see View.Known), "decided", "refused" (a decision that cannot be used), "stuck", "subgoal",
-// "subgoal_reached", "source_failed", "attempt", then of its worker "away", "failed" or "passed" (its Data: the
-// []reason.Delta that it made, up to 64 KiB), "learned", "not_learned" (why a plan was not), "asking", "answered"
-// (a person's has no Name), "waiting" (its Name: what a person is to allow; none: for an outage), "retried",
-// "judged", and at the end "delivered", "blocked" (its Name: the Cause) or "canceled". See act.Event.
+// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired" (its
+// Name: the ID of the plan, see View.Known), "decided", "refused" (a decision that cannot be used), "stuck",
+// "subgoal", "subgoal_reached", "source_failed", "attempt", then of its worker "away", "failed" or "passed"
+// (its Data: the []reason.Delta that it made, up to 64 KiB), "learned", "not_learned" (why a plan was not),
+// "asking", "answered" (a person's has no Name), "waiting" (its Name: what a person is to allow; none: for an
+// outage), "retried", "judged", and at the end "delivered", "blocked" (its Name: the Cause) or "canceled".
+// See act.Event.
 type Event = act.Event
 
 // Journal yields the events of a run that are kept so far.

@@ -101,9 +101,9 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	return h, err
 }
 
-// Text returns the Health in words, a line a finding: the State and how many of the runs were
-// delivered, a line for each of the last five that were blocked or judged wrong and of the first five that ask,
-// wait or were left by their caller, and what learned plans have saved.
+// Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a
+// line for each of the last five that were blocked or judged wrong and of the first five that ask, wait or
+// were left by their caller, and what learned plans have saved.
 func (h Health) Text() string { return h.text }
 
 // savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,

@@ -124,7 +124,8 @@ func (t *turn) phase(ctx context.Context, p phase) (next phase, err error) {
 	ctx, end := t.agent.trace(ctx, string(p), t.ID, "worker", t.Current.Worker)
 	defer func() {
 		if m := t.made; p == actPhase && err == nil && m != nil && m.Outcome != "" && m.Outcome != rank.Delivered {
-			end(cmp.Or(m.Err, &reason.Error{Class: reason.ErrorClass(m.Outcome)})) // a gate's no is no error of its own
+			// A gate's no is no error of its own.
+			end(cmp.Or(m.Err, &reason.Error{Class: reason.ErrorClass(m.Outcome)}))
 			return
 		}
 		end(err)
@@ -379,9 +380,10 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 	return nil
 }
 
-// assign chooses who makes the next attempt: the same worker with the complaint, as most complaints can be met
-// once they are told; after its second failure another one. Where no more attempts are left than there are
-// workers that have not tried and are worth their price, nobody else tries twice in the place of one of these.
+// assign chooses who makes the next attempt: the same worker with the complaint, as most complaints can be
+// met once they are told; after its second failure another one. Where no more attempts are left than there
+// are workers that have not tried and are worth their price, nobody else tries twice in the place of one of
+// these.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
@@ -566,8 +568,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	return verifyPhase, nil
 }
 
-// away has the run wait until an outage is over. Another worker may take the task before that, where this one is
-// away and has kept nothing: then nothing is paid twice, and nobody begins what another one has begun.
+// away has the run wait until an outage is over. Another worker may take the task before that, where this one
+// is away and has kept nothing: then nothing is paid twice, and nobody begins what another one has begun.
 func (t *turn) away(ctx context.Context, worker *act.Worker) (phase, error) {
 	w, made := &t.Wait, t.made
 	wait := cmp.Or(made.Err, &reason.Error{}).Wait
@@ -616,8 +618,8 @@ func fitting(all []act.Approval) []act.Approval {
 	return all
 }
 
-// asked has the reasoner answer what a worker asks, if it can, or else a person. What a gate asks is a person's
-// to answer: the reasoner would judge its own plan.
+// asked has the reasoner answer what a worker asks, if it can, or else a person. What a gate asks is a
+// person's to answer: the reasoner would judge its own plan.
 func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
 	questions = prose(t.clean.KeepPlaceholders(), questions[:min(len(questions), maxTasks)])
 	for i, q := range questions {
@@ -660,7 +662,8 @@ func (t *turn) verify(context.Context) (phase, error) {
 	if a.Replays && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left before any of its calls
 		a.Carried = true
 		t.Fired++
-		t.event("fired", t.advice.Fires.ID, fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls))
+		calls := fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls)
+		t.event("fired", t.advice.Fires.ID, calls)
 	}
 	if made.Outcome == rank.Delivered {
 		t.event("passed", worker, cmp.Or(made.Text, string(made.Output)))
@@ -821,8 +824,8 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	return nil
 }
 
-// end is the last step: what the whole run has taught. An interruption, and an end without a failure that says
-// something of the work, have taught nothing: the plan may have been right.
+// end is the last step: what the whole run has taught. An interruption, and an end without a failure that
+// says something of the work, have taught nothing: the plan may have been right.
 func (t *turn) end(context.Context) (phase, error) {
 	verdict := learn.Delivered
 	t.Status = Delivered

@@ -72,7 +72,8 @@ const (
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Report, err error) {
 	out = &Report{
 		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
-		Attempts: r.Attempts, Usage: r.Usage.Add(r.Current.Usage), Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
+		Attempts: r.Attempts, Usage: r.Usage.Add(r.Current.Usage),
+		Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
 	}
 	if r.Deliberations == 0 {
 		out.Fired = r.Fired

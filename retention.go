@@ -16,8 +16,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Delete deletes a run that has ended, with its journal. What was learned from it stays. After an error call it
-// again: the run is Canceled meanwhile.
+// Delete deletes a run that has ended, with its journal. What was learned from it stays. After an error call
+// it again: the run is Canceled meanwhile.
 func (v View) Delete(ctx context.Context, id string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -76,9 +76,10 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 	})
 }
 
-// Maintain keeps the scope, and those below it, small: it deletes runs that ended before Options.Retention, and
-// returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and identity.Identity.Maintain. Where
-// runs were deleted it has the files compacted, as Erase does. A host calls it now and then, once a day for one.
+// Maintain keeps the scope, and those below it, small: it deletes runs that ended before Options.Retention,
+// and returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and
+// identity.Identity.Maintain. Where runs were deleted it has the files compacted, as Erase does. A host calls
+// it now and then, once a day for one.
 func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 	a := v.agent
 	t, release, err := a.tenants.hold(ctx, v.scope)

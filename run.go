@@ -215,9 +215,10 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 // is no such run, which is known of one that is fresh. f ends with a commit, or with an error that stops it.
 //
 // A run that stops in its middle is left: nobody goes on with it unasked as long as this Agent lives. So the
-// scheduler does not try it again at once, and other processes, which would wait for this one, are told by its
-// record. Not left is a run that waits, which goes on when that is over whoever has left it, and one of which the
-// error says that the call has changed nothing, or that another process has it. A canceled run cancels its own.
+// scheduler does not try it again at once, and other processes, which would wait for this one, are told by
+// its record. Not left is a run that waits, which goes on when that is over whoever has left it, and one of
+// which the error says that the call has changed nothing, or that another process has it. A canceled run
+// cancels its own.
 func (a *Agent) workOn(
 	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
@@ -249,7 +250,7 @@ func (a *Agent) workOn(
 		a.leave(at, t) // before another call can have the run
 	}
 	end(left)
-	if stops && errors.Is(context.Cause(caller), errCanceled) { // or it would go on when the store is opened again
+	if stops && errors.Is(context.Cause(caller), errCanceled) { // or it would go on after the next Open
 		over := context.WithoutCancel(caller)
 		err := View{agent: a, scope: scope}.Cancel(over, id, "the run that called it was canceled")
 		if !isAny(err, nil, ErrState) {
@@ -315,8 +316,8 @@ func (a *Agent) begin(
 	}, nil
 }
 
-// goOn goes on with a run that was interrupted, or that waits and has what it waits for. That it does is stored
-// first: others may go on with it as well, and who commits first does.
+// goOn goes on with a run that was interrupted, or that waits and has what it waits for. That it does is
+// stored first: others may go on with it as well, and who commits first does.
 func (t *turn) goOn(ctx context.Context) error {
 	a := t.agent
 	switch {

@@ -97,8 +97,8 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 }
 
 // leaves reports whether the scheduler leaves alone what is due: it is under way here, its caller has left
-// it, it has failed just now, it is a run's and there are no workers, or it is another process's, while that is
-// alive. The processes that were asked for are in alive, since many entries name the same.
+// it, it has failed just now, it is a run's and there are no workers, or it is another process's, while that
+// is alive. The processes that were asked for are in alive, since many entries name the same.
 func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
 	key := due.by(at)
 	had := due.Kind == "" && due.Process == a.process.name // goOn gives it to those that have workers
@@ -171,7 +171,8 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 	})
 }
 
-// goOnUnasked is goOn for the scheduler, which does not wait with a run for an outage to pass: it is due then.
+// goOnUnasked is goOn for the scheduler, which does not wait with a run for an outage to pass: it is due
+// then.
 func goOnUnasked(ctx context.Context, t *turn) error {
 	t.unasked = true
 	return t.goOn(ctx)

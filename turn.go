@@ -121,9 +121,9 @@ func (t *turn) keep(name string, v any) {
 	})
 }
 
-// commit stores the step, all or nothing: the run, what it has learned, its events and when it is due. A crash
-// before leaves the run as of the last step, and its attempt goes on by the journal; after a crash behind it
-// the next process goes on by the due entry. What is kept in memory follows the commit.
+// commit stores the step, all or nothing: the run, what it has learned, its events and when it is due. A
+// crash before leaves the run as of the last step, and its attempt goes on by the journal; after a crash
+// behind it the next process goes on by the due entry. What is kept in memory follows the commit.
 func (t *turn) commit(ctx context.Context) (err error) {
 	ctx, end := t.agent.trace(ctx, "commit", t.ID, "", "")
 	defer func() { end(err) }()

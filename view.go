@@ -38,9 +38,9 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
 }
 
-// Retry tries a blocked run again: an attempt that an outage has blocked goes on where it waited, as if that had
-// passed in time, any other run from the last task that was delivered on, with what is known now. note, if there
-// is one, is told to the reasoner and to workers. It is never refused.
+// Retry tries a blocked run again: an attempt that an outage has blocked goes on where it waited, as if that
+// had passed in time, any other run from the last task that was delivered on, with what is known now. note,
+// if there is one, is told to the reasoner and to workers. It is never refused.
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Blocked {
@@ -166,8 +166,8 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 // the order of their times. One that is deleted meanwhile may be left out.
 func (v View) Runs(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, false) }
 
-// Unfinished yields the runs of the scope, and of those below it, that have not ended, by their scopes and IDs:
-// what waits for a person has Approvals, or a Question.
+// Unfinished yields the runs of the scope, and of those below it, that have not ended, by their scopes and
+// IDs: what waits for a person has Approvals, or a Question.
 func (v View) Unfinished(ctx context.Context) iter.Seq2[*Report, error] { return v.reports(ctx, true) }
 
 func (v View) reports(ctx context.Context, unfinished bool) iter.Seq2[*Report, error] {
@@ -284,8 +284,8 @@ func (v View) Known(ctx context.Context) (reason.Known, error) {
 	return t.layer.Known(ctx, v.scope)
 }
 
-// Edit takes up what a person has changed in a plan that Known gave, its Calls or Retired, and reports whether
-// that is new, see learn.Layer.Edit.
+// Edit takes up what a person has changed in a plan that Known gave, its Calls or Retired, and reports
+// whether that is new, see learn.Layer.Edit.
 func (v View) Edit(ctx context.Context, s reason.Suggestion) (changed bool, err error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {

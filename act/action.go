@@ -53,8 +53,8 @@ func Sanitized() StepOption { return func(a *action) { a.sanitised = true } }
 // ErrChanged is the error of a Step that was made in this attempt with another input.
 var ErrChanged = errors.New("act: step was made with another input")
 
-// ErrUnknownEnd is in the error of an attempt that made an irreversible call of a tool of which nobody knows how
-// it ended: when the attempt goes on a person is asked.
+// ErrUnknownEnd is in the error of an attempt that made an irreversible call of a tool of which nobody knows
+// how it ended: when the attempt goes on a person is asked.
 var ErrUnknownEnd = errors.New("its end is not known")
 
 // ErrNoValue is the error of a step that is done and whose result was too large to keep.

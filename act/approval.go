@@ -146,8 +146,8 @@ func (s *scene) ask(ctx context.Context, a Approval) (json.RawMessage, error) {
 	}
 }
 
-// consult asks the host's Approver within the time that there is, and commits its answer. What is no ruling, or
-// comes when somebody has ruled or it is too late, leaves all as it is. why gets the Approver's error.
+// consult asks the host's Approver within the time that there is, and commits its answer. What is no ruling,
+// or comes when somebody has ruled or it is too late, leaves all as it is. why gets the Approver's error.
 func (s *scene) consult(ctx context.Context, a Approval, why *[]string) {
 	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
 		a.Inputs = slices.Clone(a.Inputs) // the approver's own

@@ -4,8 +4,8 @@
 // A [Runner] has the workers. [Runner.Able] says who can take a task, [Runner.Run] makes one attempt. All
 // that acts goes through [Do]: a worker, a tool (package act/tools), a [Step] of the host's own code. There
 // approval is asked, secrets are filled in, and nothing irreversible is done twice in a run unasked. By its
-// [IdempotencyKey] the other side knows a call again. action.go has the order of a call, approval.go how people
-// are asked, journal.go what is kept, scene.go the context.
+// [IdempotencyKey] the other side knows a call again. action.go has the order of a call, approval.go how
+// people are asked, journal.go what is kept, scene.go the context.
 //
 //	r, err := act.NewRunner([]act.Worker{{
 //		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},

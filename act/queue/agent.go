@@ -13,9 +13,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Run returns a Handler that has an Agent run each job as an objective: what objective returns, or, where it is
-// nil, Subject and Description as Text, and Input as Inputs. One without a Scope has the job's. One without an
-// ID has that of the job and its round: a later attempt goes on with the run, as that was begun.
+// Run returns a Handler that has an Agent run each job as an objective: what objective returns, or, where it
+// is nil, Subject and Description as Text, and Input as Inputs. One without a Scope has the job's. One
+// without an ID has that of the job and its round: a later attempt goes on with the run, as that was begun.
 //
 //	delivered        Completed; Summary is the answer
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
@@ -25,8 +25,8 @@ import (
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
 // What [Queue.Update] makes of a job does not reach its run, but where a blocked one is tried again: that is
-// told the texts, if they are others. For other work end the run by [arc.View.Cancel], or it goes on by itself,
-// and add another job. Its ID is "job/", the job's, and more. Where a has no Workers do not Dispatch.
+// told the texts, if they are others. For other work end the run by [arc.View.Cancel], or it goes on by
+// itself, and add another job. Its ID is "job/", the job's, and more. Where a has no Workers do not Dispatch.
 func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {

@@ -123,8 +123,8 @@ func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 }
 
 // Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is
-// returned as it stands, also its Cron and Input, and added is false: compare them, and Update it. A Draft that
-// cannot be added is an error that wraps ErrInvalid.
+// returned as it stands, also its Cron and Input, and added is false: compare them, and Update it. A Draft
+// that cannot be added is an error that wraps ErrInvalid.
 func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error) {
 	if err := d.prepare(q.o.Sanitizer); err != nil {
 		return Job{}, false, err
@@ -303,9 +303,9 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	return err
 }
 
-// outcome says what becomes of a job whose attempt has ended: with a failure, of a class, or as its holder says,
-// whose State it corrects. It reports whether the attempt is a cycle. First counts what an error says of
-// itself, then whether attempts are left, then the State: a rate limit is waited for however often.
+// outcome says what becomes of a job whose attempt has ended: with a failure, of a class, or as its holder
+// says, whose State it corrects. It reports whether the attempt is a cycle. First counts what an error says
+// of itself, then whether attempts are left, then the State: a rate limit is waited for however often.
 func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bool) {
 	now := r.Ended
 	switch {
@@ -410,8 +410,8 @@ func (q *Queue) revise(r *record, j *Job) error {
 // jobs. It returns those that are new; nil without an error where it is not time yet.
 //
 // A host calls it once a minute for each sensor, in a goroutine of its own, as one may hang. Its last look is
-// in the store: it keeps its cadence over restarts, and of several processes one looks. After an error the jobs
-// behind the last that was added are not there: read leaves a signal where it is until its job is there.
+// in the store: it keeps its cadence over restarts, and of several processes one looks. After an error the
+// jobs behind the last that was added are not there: read leaves a signal where it is until its job is there.
 func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {

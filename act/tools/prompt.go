@@ -9,9 +9,9 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// prompt is what the model is told of its task: what is known of such cases, in the words in which every model
-// is told of it, then the task, each part between marks that no text in it can forge. Like are the suggested
-// plans that these tools can make, next the calls of a plan that fires which were not made.
+// prompt is what the model is told of its task: what is known of such cases, in the words in which every
+// model is told of it, then the task, each part between marks that no text in it can forge. Like are the
+// suggested plans that these tools can make, next the calls of a plan that fires which were not made.
 func prompt(c *act.Call, like []reason.Suggestion, replayed []made, next []reason.PlanCall) string {
 	type part struct{ name, note, body string }
 	var parts []part

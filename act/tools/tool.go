@@ -33,8 +33,8 @@ import (
 // Tool is something that a model may call, under the conditions of an [act.Worker]. [Func] makes one of a Go
 // function; the tools of an MCP server are made by contrib/mcp. In Input, OpenAPI's nullable says nothing.
 type Tool struct {
-	// Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets, and Timeout, whose
-	// end is an error of Call; 0: that of the attempt
+	// Name, Description, Input (nil: any object), Mode, Blast, Irreversible, AskAbove, Secrets, and Timeout,
+	// whose end is an error of Call; 0: that of the attempt
 	act.Worker
 
 	// Call makes the call, those of one answer concurrently. Inputs fit the schema; the result is JSON, of which
