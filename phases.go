@@ -271,7 +271,7 @@ func (t *turn) itself() {
 	a.Replays = replays
 }
 
-// reason asks the reasoner for a plan.
+// reason asks the reasoner for a plan, and again where what it decides cannot be carried out.
 func (t *turn) reason(ctx context.Context) (phase, error) {
 	a := t.aim()
 	if t.agent.host.Reasoner == nil { // there was one when it asked or waited
@@ -298,27 +298,32 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 		return t.refuse(err.Error())
 	}
 	own := cleanDecision(t.clean.KeepPlaceholders(), *d)
-	err = t.adopt(&own, advice)
-	if err != nil {
+	if err = t.adopt(&own, advice); err != nil {
 		return t.refuse(err.Error())
 	}
 	a.Refused, a.Complaint = 0, ""
+	return t.follow(&own), nil
+}
+
+// follow goes on by a decision that is adopted: with its questions, a subgoal, or the plan that the aim has
+// now. Where it sees no way on and no subgoal, a person is asked.
+func (t *turn) follow(d *reason.Decision) phase {
 	switch {
-	case len(own.Questions) > 0:
-		t.Questions, t.Back = own.Questions, reasonPhase
-		return askPhase, nil
-	case own.Impasse != "" && own.Subgoal != "" && len(t.Aims) < maxAims && t.Advices < maxAdvised:
-		t.event("subgoal", own.Impasse, own.Subgoal)
-		t.Aims = append(t.Aims, aim{Text: own.Subgoal})
+	case len(d.Questions) > 0:
+		t.Questions, t.Back = d.Questions, reasonPhase
+		return askPhase
+	case d.Impasse != "" && d.Subgoal != "" && len(t.Aims) < maxAims && t.Advices < maxAdvised:
+		t.event("subgoal", d.Impasse, d.Subgoal)
+		t.Aims = append(t.Aims, aim{Text: d.Subgoal})
 		t.advice = nil
-		return assessPhase, nil
-	case own.Impasse != "":
-		why := cmp.Or(own.Reasoning, own.Impasse)
+		return assessPhase
+	case d.Impasse != "":
+		why := cmp.Or(d.Reasoning, d.Impasse)
 		t.Questions, t.Back = []string{"There is no way on: " + why + ". What should be done?"}, reasonPhase
-		return askPhase, nil
+		return askPhase
 	}
-	t.event("decided", a.Approach, tellPlan(a.Plan))
-	return assignPhase, nil
+	t.event("decided", t.aim().Approach, tellPlan(t.aim().Plan))
+	return assignPhase
 }
 
 // undecided says what follows when the reasoner has failed.
