@@ -15,7 +15,8 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// Health says how the runs of a scope and of those below it went in the last seven days, by what is stored.
+// Health says how the runs of a scope and of those below it went in the last seven days, and which of them wait
+// or are blocked now, by what is stored.
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [View.Health]
 
@@ -45,7 +46,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	a.mu.Lock()
 	left := maps.Clone(a.left)
 	a.mu.Unlock()
-	var ended []*record
+	var ended []*record  // since then, and before that what is still blocked and nobody has judged
 	open, waits := "", 0 // lines of those that wait, ask or were left; how many they are
 	for r, err := range t.records(ctx, v.scope, true) {
 		switch {
@@ -56,7 +57,8 @@ func (v View) Health(ctx context.Context) (Health, error) {
 			if waits++; waits <= maxShown {
 				open += t.line(ctx, v.scope, r)
 			}
-		case r.Status == Running, r.Status == Canceled, r.Ended.Before(since):
+		case r.Status == Running, r.Status == Canceled:
+		case r.Ended.Before(since) && (r.Status != Blocked || r.Verdict != ""):
 		default:
 			r.Aims = nil // most of it
 			ended = append(ended, r)
@@ -68,10 +70,15 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
-	failed, bad := "", 0 // lines of those that were blocked or judged wrong; how many they are
+	failed, bad := "", 0 // lines of those that are blocked or were judged wrong; how many they are
 	row := 0             // of the newest ones, how many
+	recent, delivered := 0, 0
 	for i, r := range ended {
+		if !r.Ended.Before(since) {
+			recent++
+		}
 		if r.good() {
+			delivered++
 			continue
 		}
 		if row == i {
@@ -81,10 +88,13 @@ func (v View) Health(ctx context.Context) (Health, error) {
 			failed += t.line(ctx, v.scope, r)
 		}
 	}
-	delivered, day := len(ended)-bad, since.Format(time.DateOnly)
-	share := float64(delivered) / float64(max(1, len(ended)))
+	if bad > maxShown {
+		failed += fmt.Sprintf("\nblocked or judged wrong: %d more runs", bad-maxShown)
+	}
+	day := since.Format(time.DateOnly)
+	share := float64(delivered) / float64(max(1, recent))
 	switch {
-	case len(ended) == 0:
+	case recent == 0:
 	case row >= 3, share < .5:
 		h.State = "failing"
 	case row > 0, share < .9:
@@ -92,18 +102,18 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	default:
 		h.State = "healthy"
 	}
-	h.text = "no data: no run of this scope has ended since " + day + open
-	if len(ended) > 0 {
+	h.text = "no data: no run of this scope has ended since " + day + failed + open
+	if recent > 0 {
 		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: %s",
-			h.State, delivered, len(ended), day, failed, open, savings(ended))
+			h.State, delivered, recent, day, failed, open, savings(ended[:recent]))
 	}
 	h.Uplift, err = t.layer.Uplift(ctx, v.scope)
 	return h, err
 }
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a
-// line for each of the last five that were blocked or judged wrong and of the first five that ask, wait or
-// were left by their caller, and what learned plans have saved.
+// line for each of the last five that were judged wrong or are blocked, however long, and of the first five
+// that ask, wait or were left by their caller, and what learned plans have saved.
 func (h Health) Text() string { return h.text }
 
 // savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,

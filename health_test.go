@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -99,6 +100,36 @@ func TestHealthOfManyThatWait(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5, strings.Count(h.Text(), " pay: bank: "))
 	require.Contains(t, h.Text(), "\nwaiting: 3 more runs")
+}
+
+// What is blocked is told until somebody has closed or judged it, and is no news of the last days.
+func TestHealthOfWhatIsStillBlocked(t *testing.T) {
+	var later time.Duration
+	now := func() time.Time { return time.Now().Add(later) }
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "torn"}, {Refuse: "torn"}, {Refuse: "torn"}, {Refuse: "torn"},
+		{Refuse: "torn"}, {Refuse: "torn"}, {Refuse: "torn"}, {}}}
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann")}}, &arc.Options{Attempts: 1, Now: now})
+		v := a.In("")
+		for id := range 7 {
+			run(t, a, arc.Objective{ID: fmt.Sprint(id), Text: "add up"})
+		}
+		synctest.Wait()
+		later = 30 * 24 * time.Hour
+		h, err := v.Health(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "no_data", h.State)
+		require.Contains(t, h.Text(), "\nblocked: 2 add up (exhausted): torn\nblocked or judged wrong: 2 more runs")
+		for id := range 6 {
+			require.NoError(t, v.Cancel(t.Context(), fmt.Sprint(id), ""))
+		}
+		require.NoError(t, v.Judge(t.Context(), "6", learn.Failed, ""))
+		require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "add up"}).Status)
+		h, err = v.Health(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, h.Text(), "healthy: 1 of 1 runs")
+		require.NotContains(t, h.Text(), "blocked")
+	})
 }
 
 // Who reads that some of many runs with one Text are blocked has to find out which: their IDs and Inputs say it.
