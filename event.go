@@ -16,8 +16,8 @@ import (
 // "subgoal", "subgoal_reached", "source_failed", "attempt", then of its worker "away", "failed" or "passed"
 // (its Data: the []reason.Delta that it made, up to 64 KiB), "learned", "not_learned" (why a plan was not),
 // "asking", "answered" (a person's has no Name), "waiting" (its Name: what a person is to allow; none: for an
-// outage), "retried", "judged", and at the end "delivered", "blocked" (its Name: the Cause) or "canceled".
-// See act.Event.
+// outage), "taken_up" (its Name: the process that goes on in the place of one that is gone or has left it),
+// "retried", "judged", and at the end "delivered", "blocked" (its Name: the Cause) or "canceled". See act.Event.
 type Event = act.Event
 
 // Journal yields the events of a run that are kept so far.

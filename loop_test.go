@@ -1454,10 +1454,11 @@ func TestOnceAfterAnApproval(t *testing.T) {
 	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
 	<-began
 	require.NoError(t, a.Close()) // as a crash: nothing of the attempt is stored
-	b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+	b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Process: "b"})
 	r, err := b.In("").Wait(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)
+	require.Regexp(t, `\ntaken_up b-\w+: from \w+\n`, strings.Join(journal(t, b, "7"), "\n"))
 }
 
 // What was due before a run stopped for a person has it not go on, and its approval stays open meanwhile.

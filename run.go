@@ -334,6 +334,9 @@ func (t *turn) goOn(ctx context.Context) error {
 			return fmt.Errorf("%w in another process: %s", ErrRunning, t.ID)
 		}
 	}
+	if t.Status == Running && t.Process != a.process.name {
+		t.event("taken_up", a.process.name, "from "+t.Process)
+	}
 	if t.Status == Running && t.Phase == actPhase && t.objective.Once {
 		t.Phase = t.block(Interrupted, "an attempt was interrupted, and may be made once")
 	}
