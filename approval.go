@@ -32,12 +32,10 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 			continue
 		}
 		p := run.Approvals[i]
-		// The due entry comes with the ruling, in one commit: by it the scheduler has the run go on.
+		// The due entry comes with the ruling, in one commit: by it a scheduler, of
+		// any process, has the run go on.
 		a, due := v.agent, dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
-		entry := dueEntry{Scope: p.Scope, ID: p.Run, Process: a.process.name, Kind: dueRuled}
-		if a.idle() {
-			entry.Process = ""
-		}
+		entry := dueEntry{Scope: p.Scope, ID: p.Run, Kind: dueRuled}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
 		err = act.Rule(ctx, j, r)

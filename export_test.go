@@ -1,6 +1,10 @@
 package arc
 
-import "time"
+import (
+	"time"
+
+	"github.com/arc-learn/arc/store"
+)
 
 // Hurry changes the times of processes until what it returns is called.
 func Hurry(beat, fence, gone, poll time.Duration) (back func()) {
@@ -12,5 +16,5 @@ func Hurry(beat, fence, gone, poll time.Duration) (back func()) {
 
 // GoOn goes on with what was due at a time as the scheduler does.
 func (v View) GoOn(id string, at time.Time) error {
-	return v.agent.resume(dueKey(at, v.scope, id), dueEntry{Scope: v.scope, ID: id})
+	return v.agent.resume(store.Entry{Key: dueKey(at, v.scope, id)}, dueEntry{Scope: v.scope, ID: id})
 }

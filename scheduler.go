@@ -85,7 +85,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		}
 		a.runs.Go(func() {
 			defer func() { <-slot; a.wake() }()
-			err := a.resume(e.Key, due)
+			err := a.resume(e, due)
 			// Others have it, or had; or Close ends it, until the store is opened again.
 			others := isAny(err, ErrRunning, ErrClosed, context.Canceled, store.ErrConflict, store.ErrNotFound)
 			if err != nil && !others {
@@ -123,7 +123,7 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 }
 
 // resume goes on with what is due. What fails is tried again in a while; no caller has left such a run.
-func (a *Agent) resume(key string, due dueEntry) (err error) {
+func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 	v := View{agent: a, scope: due.Scope} // "" is the scope "_", not Options.Scope
 	defer func() {
 		if err == nil {
@@ -131,18 +131,25 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.failed[due.by(key)] = time.Now()
+		a.failed[due.by(e.Key)] = time.Now()
 		if !errors.Is(err, ErrRunning) && due.Kind != dueCompact { // which costs much
-			delete(a.left, due.by(key))
+			delete(a.left, due.by(e.Key))
 		}
 	}()
-	if due.Kind == "" {
+	switch due.Kind {
+	case "", dueRuled:
 		_, err = v.with(a.base, due.ID, func(ctx context.Context, t *turn) error {
-			if t.due != key { // it has stopped, or gone on, since the scheduler looked
+			if due.Kind == "" && t.due != e.Key { // it has stopped, or gone on, since the scheduler looked
 				return nil
 			}
-			return goOnUnasked(ctx, t)
+			t.unasked = true
+			return t.goOn(ctx)
 		})
+		if due.Kind == "" || err != nil && !missing(err) {
+			return err
+		}
+		// Where somebody else has ruled meanwhile it conflicts, and the entry stays.
+		_, err = a.store.Commit(a.base, store.Op{Key: e.Key, Delete: true, If: store.At(e.Rev)})
 		return err
 	}
 	t, release, err := a.tenants.hold(a.base, due.Scope)
@@ -150,8 +157,8 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 		return err
 	}
 	defer release()
-	return a.once(a.base, key, func(ctx context.Context) error {
-		e, err := a.store.Get(ctx, key)
+	return a.once(a.base, e.Key, func(ctx context.Context) error {
+		_, err := a.store.Get(ctx, e.Key)
 		switch {
 		case missing(err): // it was done since the scheduler looked
 			return nil
@@ -159,21 +166,7 @@ func (a *Agent) resume(key string, due dueEntry) (err error) {
 			return err
 		case due.Kind == dueErase:
 			return v.erase(ctx, t)
-		case due.Kind == dueCompact:
-			return a.compact(ctx, key)
 		}
-		if _, err := v.with(ctx, due.ID, goOnUnasked); err != nil && !missing(err) {
-			return err
-		}
-		// Where somebody else has ruled meanwhile it conflicts, and the entry stays.
-		_, err = a.store.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(e.Rev)})
-		return err
+		return a.compact(ctx, e.Key)
 	})
-}
-
-// goOnUnasked is goOn for the scheduler, which does not wait with a run for an outage to pass: it is due
-// then.
-func goOnUnasked(ctx context.Context, t *turn) error {
-	t.unasked = true
-	return t.goOn(ctx)
 }

@@ -26,7 +26,7 @@ type turn struct {
 	clean     *redact.Sanitizer // knows the objective's secrets
 	journal   *act.Journal
 	tell      func(Event) // of the caller; nil: nobody
-	unasked   bool        // by a caller: it does not wait for an outage here
+	unasked   bool        // by a caller: it does not wait here for an outage to pass, as it is due then
 	live      *live
 	key, name string         // of the record in the tenant's part, and of the run in the Agent
 	rev       store.Revision // of the record as stored; 0: it is not
