@@ -67,16 +67,13 @@ func (t *turn) observe(ctx context.Context) {
 	}
 }
 
-// trace begins a span of the host's, of a run, with one more attribute if that has a name.
+// trace begins a span of the host's, of a run, with one more attribute.
 func (a *Agent) trace(ctx context.Context, name, run, more, value string) (context.Context, func(error)) {
 	if a.opts.Trace == nil {
 		return ctx, func(error) {}
 	}
 	inner, end := ctx, func(error) {}
-	attrs := []slog.Attr{slog.String("run", run)}
-	if more != "" {
-		attrs = append(attrs, slog.String(more, value))
-	}
+	attrs := []slog.Attr{slog.String("run", run), slog.String(more, value)}
 	a.hook("Trace", func() {
 		if c, f := a.opts.Trace(ctx, "arc."+name, attrs...); c != nil && f != nil {
 			inner, end = c, f
@@ -125,7 +122,7 @@ func (t *turn) keep(name string, v any) {
 // crash before leaves the run as of the last step, and its attempt goes on by the journal; after a crash
 // behind it the next process goes on by the due entry. What is kept in memory follows the commit.
 func (t *turn) commit(ctx context.Context) (err error) {
-	ctx, end := t.agent.trace(ctx, "commit", t.ID, "", "")
+	ctx, end := t.agent.trace(ctx, "commit", t.ID, "scope", string(t.Scope))
 	defer func() { end(err) }()
 	t.Process, t.Left = t.process, false
 	due := t.dueKey()
