@@ -58,7 +58,7 @@ type Options struct {
 	// and of those below it are shown; for "", all of them.
 	Queue func(memory.Scope) *queue.Queue
 
-	Logger *slog.Logger     // is told why a page could not be made; nil: nobody is
+	Logger *slog.Logger     // is told who has done what, and why a page could not be made; nil: nobody is
 	Now    func() time.Time // nil: time.Now
 }
 
@@ -221,6 +221,7 @@ func (d *dash) act(w http.ResponseWriter, rq *request, p place) error {
 		word, err = "late", nil
 	}
 	if err == nil {
+		d.opts.Logger.Info("dash: "+rq.Form.Get("do"), "scope", rq.scope, "id", rq.Form.Get("id"), "by", rq.who)
 		w.Header().Set("Location", back(rq, p, word)) // relative: the host may have stripped a prefix
 		w.WriteHeader(http.StatusSeeOther)
 	}

@@ -122,6 +122,7 @@ func TestActs(t *testing.T) {
 	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "question", "7"), "Somebody was faster")
 	act("run", form("do", "answer", "id", asks.ID, "text", "the second", "question", "1", "back", "./"), "Answered.",
 		"Which of the two accounts")
+	require.Contains(t, b.log.String(), `msg="dash: answer" scope="" id=`+asks.ID+` by=ada`)
 	r, err := b.view.Wait(t.Context(), asks.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Closed account the second.", r.Text)

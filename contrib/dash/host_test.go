@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +39,25 @@ type bench struct {
 	back  atomic.Int64 // how far the clock is back
 	runs  int
 	wired atomic.Int64 // calls of wire
+	log   logged
+}
+
+// logged is what a Logger was told.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
@@ -104,7 +124,7 @@ func newBench(t *testing.T, st store.Store, o *arc.Options) *bench {
 		opts = *o
 	}
 	clock := func() time.Time { return time.Now().Add(-time.Duration(b.back.Load())) }
-	opts.Now, opts.Logger = clock, slog.New(slog.NewTextHandler(t.Output(), nil))
+	opts.Now, opts.Logger = clock, slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), &b.log), nil))
 	var err error
 	b.agent, err = arc.New(t.Context(), st, host, &opts)
 	require.NoError(t, err)
