@@ -172,10 +172,10 @@ func (p *pair) pieceKey(n int) string { return p.key + strconv.Itoa(10+n) } // t
 
 // put stages the first piece of a record, and those that are not as they were.
 func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) error {
-	err := batch.Put(p.pieceKey(0), piece(value, 0), c)
+	err := batch.Put(p.pieceKey(0), bytes.Clone(piece(value, 0)), c) // value is used again
 	for n := 1; n*pieceBytes < len(value) && err == nil; n++ {
 		if !bytes.Equal(piece(was, n), piece(value, n)) {
-			err = batch.Put(p.pieceKey(n), piece(value, n), store.Any)
+			err = batch.Put(p.pieceKey(n), bytes.Clone(piece(value, n)), store.Any)
 		}
 	}
 	return err

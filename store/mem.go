@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"strings"
@@ -106,7 +105,7 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 		if op.Check || op.Delete && at(op.Key) == 0 {
 			continue
 		}
-		e := Entry{op.Key, bytes.Clone(op.Value), rev*maxCommitOps + Revision(i), op.Delete}
+		e := Entry{op.Key, op.Value, rev*maxCommitOps + Revision(i), op.Delete}
 		if was, changed := m.keys.Set(op.Key, e); changed {
 			m.changes.Delete(was.Rev)
 		}

@@ -64,10 +64,10 @@ type Range struct {
 
 // Store is an ordered key-value store with atomic conditional commits.
 //
-// All methods may be called concurrently. Slices passed in are not kept, and values returned are not changed,
-// by the store or by callers. Keys are non-empty valid UTF-8 and order bytewise. After the errors of this
-// package and the error of a context that ended before the commit began, nothing was written. After any other
-// error of Commit the outcome is unknown: read the keys again.
+// All methods may be called concurrently. Values that are passed in or returned are not changed any more, by the
+// store or by callers; a list of ops is not kept. Keys are non-empty valid UTF-8 and order bytewise. After the
+// errors of this package and the error of a context that ended before the commit began, nothing was written.
+// After any other error of Commit the outcome is unknown: read the keys again.
 type Store interface {
 	// Get returns the entry of key, or ErrNotFound.
 	Get(ctx context.Context, key string) (Entry, error)

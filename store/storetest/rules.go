@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,10 +98,10 @@ func model(k *kit) {
 				case op.Delete:
 					delete(now, op.Key)
 				default:
-					now[op.Key] = store.Entry{Key: op.Key, Value: bytes.Clone(op.Value), Rev: rev}
+					now[op.Key] = store.Entry{Key: op.Key, Value: op.Value, Rev: rev}
 				}
-				clear(op.Value) // what was passed in belongs to the caller
 			}
+			clear(ops) // the list belongs to the caller
 		}
 		if c, ok := k.Store.(store.Compacter); ok && n%50 == 0 {
 			k.ok(c.Compact(k.ctx), "compact")

@@ -156,18 +156,18 @@ func TestSuiteCatches(t *testing.T) {
 				return b.Changer.Scan(context.WithoutCancel(ctx), r)
 			}
 		}},
-		{"model", false, func(b *broken) { // it keeps what was passed in
+		{"model", false, func(b *broken) { // it keeps the list of ops
 			var kept sync.Map
 			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-				for _, op := range ops {
-					kept.Store(op.Key, op.Value)
+				for i, op := range ops {
+					kept.Store(op.Key, &ops[i])
 				}
 				return b.Changer.Commit(ctx, ops...)
 			}
 			b.get = func(ctx context.Context, key string) (store.Entry, error) {
 				e, err := b.Changer.Get(ctx, key)
 				if v, ok := kept.Load(key); ok && err == nil {
-					e.Value = v.([]byte)
+					e.Value = v.(*store.Op).Value
 				}
 				return e, err
 			}
