@@ -138,7 +138,9 @@ func Do(
 // make makes the call. What a worker or a step returns is committed under its place, and an attempt that goes
 // on gets it from there; what a tool returns is part of the step that it is called in.
 func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err error) {
-	a.inputs, err = schema.Canonical(a.inputs)
+	if a.kind != "worker" { // whose inputs are so already
+		a.inputs, err = schema.Canonical(a.inputs)
+	}
 	a.scene = of(ctx).journaled()
 	err = cmp.Or(err, store.CheckID(a.Name), store.Limit("place of a step", len(a.path+a.step), maxPlace),
 		store.Limit("inputs", len(a.inputs), maxInputs))
@@ -207,7 +209,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		if a.Irreversible { // in any attempt of the run
 			place = fmt.Sprintf("%s//%s %d", a.call.Scope, a.call.Run, a.begun)
 		}
-		a.key = digest([]byte(place + "\x00" + a.once()))
+		a.key = digest([]byte(strings.Join([]string{place, a.kind, a.callee, a.Name, string(a.inputs)}, "\x00")))
 	}
 	inner.key = a.key
 	if err := a.put(ctx, stepBegun, nil); err != nil {
