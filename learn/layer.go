@@ -212,9 +212,10 @@ func (l *Layer) HeldOut(c *Case) bool {
 // look reads what is known for a case. It keeps the first error, after which what it has read is dropped.
 type look struct {
 	*Layer
-	c   *Case
-	s   *shape
-	err error
+	c    *Case
+	s    *shape
+	err  error
+	from []*record // the last sources
 }
 
 // in looks at what is known in a scope, for no case.
@@ -350,8 +351,7 @@ func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (li
 		v.err = err
 		return "", g.At.Before(since)
 	}
-	r, _, err := codec.Load[record](ctx, v.group.Store(), e.Key)
-	v.err = err
+	r := v.record(ctx, v.c.Scope, kind, id)
 	needed := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
 	named := r.Situation != "" && len(r.Refused) > 0
 	is = !r.At.IsZero() && r.At.Before(since) && !named && !slices.ContainsFunc(r.Plans, needed)
@@ -373,11 +373,12 @@ func (v *look) scan(ctx context.Context, kind string, f func(e store.Entry, id s
 
 // forget forgets a memory, if one is named and no person has forgotten it.
 func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, id memory.ID) error {
-	err := l.bank.In(scope).Stage(b).Forget(ctx, id)
-	if id == "" || errors.Is(err, store.ErrNotFound) {
-		return nil
+	if id != "" {
+		if err := l.bank.In(scope).Stage(b).Forget(ctx, id); !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
@@ -478,10 +479,10 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 			}
 		}
 	}
-	texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
 	last := func(w *warning) time.Time { return w.Events[len(w.Events)-1].At }
 	slices.SortStableFunc(all.Refused, func(a, b *warning) int { return last(b).Compare(last(a)) }) // not all are told
 	for _, w := range all.Refused {
+		texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
 		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint

@@ -292,13 +292,13 @@ func (v *look) sources(ctx context.Context, kind, id string) (from []*record, up
 	if up = own; v.c.Lessons != v.c.Scope {
 		up = v.record(ctx, v.c.Lessons, kind, id)
 	}
-	from = append(from, own)
+	v.from = append(v.from[:0], own) // in place of the last ones
 	for _, scope := range up.Scopes {
 		if scope != v.c.Scope {
-			from = append(from, v.record(ctx, scope, kind, id))
+			v.from = append(v.from, v.record(ctx, scope, kind, id))
 		}
 	}
-	return from, up
+	return v.from, up
 }
 
 func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) *record {
