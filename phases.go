@@ -553,7 +553,8 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		return "", err
 	}
 	pending, open := errors.AsType[*act.PendingError](made.Err)
-	if open = open && made.Outcome == ""; made.Outcome == "" && !open {
+	open = open && made.Outcome == ""
+	if made.Outcome == "" && !open {
 		made.Outcome, made.Complaint = rank.Failed, "an Around gave it no outcome"
 	}
 	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil

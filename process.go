@@ -164,8 +164,9 @@ func (a *Agent) beat() {
 			a.fence()
 		}
 		given, err := a.process.renew(a.store)
+		wait = beatEvery
 		why := ""
-		if wait = beatEvery; err != nil {
+		if err != nil {
 			wait, why = beatEvery/5, "not renewed: after 10 s what is under way is canceled"
 		}
 		if given || a.process.late() {

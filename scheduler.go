@@ -106,7 +106,7 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 		return true, nil
 	}
 	a.mu.Lock()
-	live := a.live[key] != nil || a.live[runKey(due.Scope, due.ID)] != nil
+	live := a.live[key] != nil || a.live[runKey(due.Scope, due.ID)] != nil // of what was ruled on, the run
 	mine := live || a.left[key] || !a.failed[key].IsZero()
 	a.mu.Unlock()
 	if mine || due.Process == a.process.name {

@@ -173,8 +173,9 @@ func (t *told) again(ctx context.Context, bank *memory.Bank) error {
 		if said(&r) != s.Said {
 			r.Content = "(changed or forgotten since) " + r.Content
 		}
+		r.ID, r.Scope = s.ID, s.Scope
 		to := &t.Background
-		if r.ID, r.Scope = s.ID, s.Scope; r.Trusted {
+		if r.Trusted {
 			to = &t.Memories
 		}
 		*to = append(*to, memory.Hit{Record: r, Score: s.Score, Linked: s.Linked})

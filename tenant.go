@@ -162,7 +162,8 @@ func (ts *tenants) forget(names ...string) {
 			continue
 		}
 		delete(ts.open, name)
-		if o.stale = true; o.holders == 0 {
+		o.stale = true
+		if o.holders == 0 {
 			gone = append(gone, o)
 		}
 	}

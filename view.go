@@ -125,7 +125,8 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		var forgotten error
 		t.stage(func(ctx context.Context, b *store.Batch) error {
 			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
-			if forgotten = nil; missing(err) {
+			forgotten = nil
+			if missing(err) {
 				if t.Status == Delivered && t.Aims[0].Advised > 0 { // else nothing was learned of it
 					forgotten = err
 				}
@@ -137,7 +138,8 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 			return err
 		})
 		t.event("judged", string(verdict), why)
-		if t.Verdict = verdict; t.Status == Delivered {
+		t.Verdict = verdict
+		if t.Status == Delivered {
 			t.Reason = why
 		}
 		if err := t.commit(context.WithoutCancel(ctx)); err != nil {

@@ -95,7 +95,8 @@ func (q *Queue) apply(e store.Entry) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.scopes[scope] = true; err != nil {
+	q.scopes[scope] = true
+	if err != nil {
 		q.index.remove(e.Key)
 	} else {
 		q.index.set(r, q.o.Now())
@@ -208,7 +209,8 @@ func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Ti
 	}
 	if r.State == Active {
 		said := &Job{State: Pending, Started: r.Started}
-		if r.Summary, r.Ended = "the lease ran out", now; r.Attempts >= r.MaxAttempts {
+		r.Summary, r.Ended = "the lease ran out", now
+		if r.Attempts >= r.MaxAttempts {
 			said.State = Failed
 			r.end(Failed, now)
 			r.Token++ // so that its holder does not take this for its own doing
@@ -386,7 +388,8 @@ func (q *Queue) revise(r *record, j *Job) error {
 		case r.State == Active:
 			return fmt.Errorf("%w: a job becomes active by a claim", ErrInvalid)
 		case r.State == Pending:
-			if r.Attempts = 0; !again { // then at its time: At is some 30 s after it was set aside
+			r.Attempts = 0
+			if !again { // then at its time: At is some 30 s after it was set aside
 				r.At = slices.MaxFunc([]time.Time{r.Due, now}, time.Time.Compare)
 			}
 			if was == Completed {

@@ -101,7 +101,8 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 	a := &attempt{executor: x, call: c}
 	result := &act.Result{}
 	err := a.run(ctx, result)
-	if result.Usage = a.usage; err != nil {
+	result.Usage = a.usage
+	if err != nil {
 		return result, err
 	}
 	result.Reflection, result.Plan = a.reflect(), &reason.Plan{}
