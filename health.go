@@ -13,6 +13,7 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
+	"github.com/arc-learn/arc/reason"
 )
 
 // Health says how the runs of a scope and of those below it went in the last seven days, and which of them wait
@@ -126,9 +127,9 @@ func savings(ended []*record) string {
 		switch u := r.Usage; {
 		case !r.good(), fired && r.Fired == 0: // it is no delivery, or nobody has thought about it
 		case u != nil:
-			arms.Add(fired, true, &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD), 1)
+			arms.Add(fired, true, u, 1)
 		case fired: // no model was asked
-			arms.Add(fired, true, new(0), new(0.0), 1)
+			arms.Add(fired, true, &reason.Usage{CostUSD: new(0.0)}, 1)
 		}
 	}
 	u := arms.Uplift()

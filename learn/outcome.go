@@ -287,14 +287,9 @@ func (w *step) measure(ctx context.Context, by int) {
 	if w.opts.Holdout == 0 || w.Outcome.Verdict == Unknown || w.Case.Fresh {
 		return
 	}
-	var calls *int // nil: not known
-	var usd *float64
-	if u := w.Outcome.Usage; u != nil {
-		calls, usd = &u.Calls, cmp.Or(u.CostUSD, u.EstimateUSD)
-	}
 	key := w.Case.Lessons.Key(upliftKind, "all")
 	all, unchanged, err := codec.Load[meta.Arms](ctx, w.b, key)
-	all.Add(!w.HeldOut(&w.Case), w.Outcome.Verdict == Delivered, calls, usd, by)
+	all.Add(!w.HeldOut(&w.Case), w.Outcome.Verdict == Delivered, w.Outcome.Usage, by)
 	w.failed(cmp.Or(err, codec.Put(w.b, key, all, unchanged)))
 }
 

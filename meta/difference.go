@@ -1,6 +1,11 @@
 package meta
 
-import "math"
+import (
+	"cmp"
+	"math"
+
+	"github.com/arc-learn/arc/rank"
+)
 
 // Uplift is what a treatment changes, memory or a learned plan: the mean of cases with it less that of those
 // without, of the share delivered (in [0, 1]), and of model calls and dollars a case where they were reported.
@@ -9,8 +14,9 @@ type Uplift struct{ Delivered, Calls, USD Interval }
 // Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars.
 type Arms [2][3]sample
 
-// Add adds n times a case; a negative n takes it away. What is not known of it is nil.
-func (a *Arms) Add(treated, delivered bool, calls *int, usd *float64, n int) {
+// Add adds n times a case; a negative n takes it away. took is of all models that were asked; nil: not known. Its
+// dollars are those reported, or where there are none those estimated.
+func (a *Arms) Add(treated, delivered bool, took *rank.Usage, n int) {
 	side, one := &a[0], 0.0
 	if !treated {
 		side = &a[1]
@@ -19,11 +25,11 @@ func (a *Arms) Add(treated, delivered bool, calls *int, usd *float64, n int) {
 		one = 1
 	}
 	side[0].add(one, n)
-	if calls != nil {
-		side[1].add(float64(*calls), n)
-	}
-	if usd != nil {
-		side[2].add(*usd, n)
+	if took != nil {
+		side[1].add(float64(took.Calls), n)
+		if usd := cmp.Or(took.CostUSD, took.EstimateUSD); usd != nil {
+			side[2].add(*usd, n)
+		}
 	}
 }
 
@@ -64,7 +70,7 @@ type Interval struct {
 
 const (
 	// alpha is the nominal chance that the truth is ever outside the interval. The law is asymptotic: of
-	// simulated trials under 5 % are outside at .03.
+	// simulated trials under 5 % are outside at .03 for a share, and more for values with a long tail.
 	alpha = 0.03
 	// tightest is the number of cases at which the interval is tightest.
 	tightest = 400

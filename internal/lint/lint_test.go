@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"rank":            {"store", "redact", "internal"},
 	"reason":          {"memory", "rank"},
 	"act":             {"reason", "rank", "iar"},
-	"meta":            {"iar", "internal"},
+	"meta":            {"iar", "rank", "internal"},
 	"learn":           {"memory", "memory/extract", "rank", "meta", "act", "reason", "store/badger"},
 	".":               {"learn", "iar", "store/badger"},
 	"arctest":         {"."},
