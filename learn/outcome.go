@@ -84,6 +84,8 @@ type given struct {
 	Made    memory.ID   `cbor:"12,keyasint,omitzero"` // the failure that is remembered of it
 	Heard   string      `cbor:"13,keyasint,omitzero"` // the words of strangers and turns, which are not kept
 	Left    bool        `cbor:"14,keyasint,omitzero"` // a call of the plan that fired failed, and others were made
+	Share   float64     `cbor:"15,keyasint,omitzero"` // the Holdout that it is measured under; 0: it is not
+	Held    bool        `cbor:"16,keyasint,omitzero"` // and it got nothing
 
 	shape     *shape   // of Case
 	strangers []string // what they said
@@ -113,6 +115,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	s, unread := shapeOf(&c)
 	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: l.now()}
+	g.Share, g.Held = l.opts.Holdout, l.HeldOut(&c)
 	switch raw, err := json.Marshal(o.Plan); {
 	case err != nil:
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
@@ -282,21 +285,22 @@ func (r *record) share(scope memory.Scope) {
 func adviceID(c *Case) string { return string(c.Scope) + "\x00" + c.ID }
 
 // measure counts an outcome with those that had memory, or those that the holdout gave nothing, or takes it
-// back. Without a holdout nothing is counted: the two would not be alike.
+// back. Cases of another share are counted apart: where their work is unlike, the two would not be alike.
 func (w *step) measure(ctx context.Context, by int) {
-	if w.opts.Holdout == 0 || w.Outcome.Verdict == Unknown || w.Case.Fresh {
+	if w.Share == 0 || w.Outcome.Verdict == Unknown || w.Case.Fresh {
 		return
 	}
-	key := w.Case.Lessons.Key(upliftKind, "all")
+	key := w.Case.Lessons.Key(upliftKind, fmt.Sprint(w.Share))
 	all, unchanged, err := codec.Load[meta.Arms](ctx, w.b, key)
-	all.Add(!w.HeldOut(&w.Case), w.Outcome.Verdict == Delivered, w.Outcome.Usage, by)
+	all.Add(!w.Held, w.Outcome.Verdict == Delivered, w.Outcome.Usage, by)
 	w.failed(cmp.Or(err, codec.Put(w.b, key, all, unchanged)))
 }
 
-// Uplift returns what memory changes in cases of these Lessons since a Holdout is set. An N of 0: not known.
+// Uplift returns what memory changes in cases of these Lessons under the Holdout of now. An N of 0: not known.
 func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
 	v := l.in(lessons)
-	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), v.c.Lessons.Key(upliftKind, "all"))
+	key := v.c.Lessons.Key(upliftKind, fmt.Sprint(l.opts.Holdout))
+	all, _, err := codec.Load[meta.Arms](ctx, l.group.Store(), key)
 	return all.Uplift(), cmp.Or(v.err, err)
 }
 
