@@ -8,8 +8,8 @@
 // instead, in up to 1 GB of memory, while commits wait and reads go on: after many tables, and by Compact.
 //
 // One process at a time has a directory open, on a local file system. While less than 256 MiB of the disk are
-// free, and without descriptors or inodes, commits are refused with [store.ErrFull] and reads go on; while
-// the store is rewritten such a lack may end the process, as Badger writes through memory maps, and nothing
+// free, and without descriptors or inodes, commits are refused with [store.ErrFull].
+// In a rewrite such a lack may end the process: Badger writes through memory maps. Reads go on, and nothing
 // acknowledged is lost. There is no repair: restore a copy (see [store.Copy]). Not for systems of 32 bits.
 package badger
 
@@ -42,7 +42,7 @@ const tableBytes = 32 << 20
 // disk is a store in a directory.
 type disk struct {
 	dir    string
-	opts   Options
+	logger *slog.Logger
 	header header
 	life   context.Context // ends with the store, and a rewrite with it
 	stop   context.CancelFunc
@@ -61,7 +61,6 @@ type disk struct {
 		err        error         // why the store takes no more calls
 		old        []*generation // replaced ones, which scans still read
 		queue      []*request
-		closed     bool
 	}
 }
 
@@ -69,8 +68,7 @@ type disk struct {
 // once. Its errors are [store.ErrForeign] for a directory of something else, [store.ErrVersion],
 // [store.ErrLocked], [store.ErrDamaged], [store.ErrFull], and those of the operating system.
 func Open(ctx context.Context, dir string, o *Options) (store.Compacter, error) {
-	s := &disk{opts: *cmp.Or(o, new(Options))}
-	s.opts.Logger = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
+	s := &disk{logger: cmp.Or(cmp.Or(o, new(Options)).Logger, slog.New(slog.DiscardHandler))}
 	if err := s.begin(ctx, dir); err != nil {
 		return nil, fmt.Errorf("open store %q: %w", dir, typed(errors.Join(err, s.release())))
 	}
@@ -89,18 +87,15 @@ func (s *disk) begin(ctx context.Context, dir string) (err error) {
 	if s.header, err = openHeader(s.dir); err != nil {
 		return err
 	}
-	if err := s.checkRoom(0); err != nil {
-		return err
-	}
 	folders, _, err := list(s.dir)
-	if err != nil {
+	if err = cmp.Or(err, s.checkRoom(0)); err != nil {
 		return err
 	}
 	name, others := "g000001", folders // which counts, and which do not
 	if last := len(folders) - 1; last >= 0 && folders[last] != unfinished {
 		name, others = folders[last], folders[:last]
 	}
-	if s.mu.gen, err = openGeneration(filepath.Join(s.dir, name), &s.opts); err != nil {
+	if s.mu.gen, err = openGeneration(filepath.Join(s.dir, name), s.logger); err != nil {
 		return err
 	}
 	if s.mu.last, err = s.mu.gen.newest(); err != nil {
@@ -122,9 +117,8 @@ func (s *disk) Close() error { return s.close() }
 
 func (s *disk) shut() error {
 	s.mu.Lock()
-	s.mu.closed = true
-	s.mu.Unlock()
 	s.stop()
+	s.mu.Unlock()
 	s.asking.Wait()
 	s.use.Lock() // waits for the calls inside Badger
 	defer s.use.Unlock()
@@ -134,21 +128,8 @@ func (s *disk) shut() error {
 	return nil
 }
 
-// release closes what is open. The header is last, since it has the lock.
-func (s *disk) release() (err error) {
-	for _, gen := range append(s.mu.old, s.mu.gen) {
-		if gen != nil && s.header.there() { // else Badger would write its last table into what is there now
-			err = errors.Join(err, gen.close())
-		}
-	}
-	if s.header.File != nil {
-		err = errors.Join(err, s.header.Sync(), s.header.Close())
-	}
-	return err
-}
-
 func (s *disk) usableLocked() error {
-	if s.mu.closed {
+	if s.life.Err() != nil {
 		return store.ErrClosed
 	}
 	return s.mu.err
@@ -176,7 +157,7 @@ func (s *disk) leave(gen *generation) {
 	defer s.use.RUnlock()
 	s.mu.Lock()
 	gen.users--
-	unused := gen.users == 0 && !s.mu.closed
+	unused := gen.users == 0 && s.life.Err() == nil
 	if unused {
 		s.mu.old = slices.DeleteFunc(s.mu.old, func(old *generation) bool { return old == gen })
 	}
@@ -185,7 +166,7 @@ func (s *disk) leave(gen *generation) {
 		return
 	}
 	if err := errors.Join(gen.close(), os.RemoveAll(gen.dir)); err != nil {
-		s.opts.Logger.Warn("a replaced generation stays until the next Open", "dir", gen.dir, "error", err)
+		s.logger.Warn("a replaced generation stays until the next Open", "dir", gen.dir, "error", err)
 	}
 }
 

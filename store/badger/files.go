@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dgraph-io/ristretto/v2/z"
+
 	"github.com/arc-learn/arc/store"
 )
 
@@ -88,6 +90,19 @@ func (h header) moveMark(seq uint64) {
 	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
 }
 
+// release closes what is open. The header is last, since it has the lock.
+func (s *disk) release() (err error) {
+	for _, gen := range append(s.mu.old, s.mu.gen) {
+		if gen != nil && s.header.there() { // else Badger would write its last table into what is there now
+			err = errors.Join(err, gen.close())
+		}
+	}
+	if s.header.File != nil {
+		err = errors.Join(err, s.header.Sync(), s.header.Close())
+	}
+	return err
+}
+
 // list returns the folders of generations in order, first an unfinished one, or a foreign file.
 func list(dir string) (folders []string, foreign string, err error) {
 	there, err := os.ReadDir(dir)
@@ -105,16 +120,12 @@ func syncDir(dir string) error {
 	if runtime.GOOS == "windows" { // which has no such call
 		return nil
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return z.SyncDir(dir)
 }
 
 // What must be free for a commit: bytes for what Badger still writes after the last accepted one, 96 MiB at
-// most, and for what others take meanwhile; inodes and descriptors for a log and a table.
-const minFree, leastInodes, leastFiles = 256 << 20, 8, 2
+// most, and for what others take meanwhile; inodes and two descriptors for a log and a table.
+const minFree, leastInodes = 256 << 20, 8
 
 // checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many
 // bytes. Badger writes through memory maps, where a full disk ends the process, and forgets a table that gets
@@ -133,14 +144,11 @@ func (s *disk) checkRoom(more int64) error {
 		return fmt.Errorf("%w: %d MiB and %d inodes are free on the disk, %d MiB and %d inodes are needed",
 			store.ErrFull, free>>20, inodes, need>>20, leastInodes)
 	}
-	for range leastFiles {
-		f, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
-		if err != nil {
-			return typed(err)
-		}
-		defer syscall.Close(f) // at the end: all are open at once
+	a, b, err := os.Pipe() // takes two descriptors
+	if err != nil {
+		return typed(err)
 	}
-	return nil
+	return errors.Join(a.Close(), b.Close())
 }
 
 // typed adds store.ErrFull to an error of the operating system that says what is lacking.

@@ -33,12 +33,9 @@ type generation struct {
 	users  int      // scans, and one while it counts; guarded by disk.mu
 }
 
-// ownSync: a sync of a file writes what was changed through a map, too. Elsewhere Badger syncs its maps.
-const ownSync = runtime.GOOS == "linux"
-
 // openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing
 // is compacted (see the package), so two levels do, and no value is so large that it goes to the value log.
-func openGeneration(dir string, o *Options) (g *generation, err error) {
+func openGeneration(dir string, to *slog.Logger) (g *generation, err error) {
 	defer rescue(&err)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -47,12 +44,12 @@ func openGeneration(dir string, o *Options) (g *generation, err error) {
 	if err := g.verify(); err != nil {
 		return nil, err
 	}
-	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{o.Logger}).WithBlockCacheSize(0).
-		WithSyncWrites(!ownSync).WithDetectConflicts(false).WithNumVersionsToKeep(1).WithNumMemtables(2).
-		WithNumCompactors(0).WithNumLevelZeroTables(1 << 20).WithNumLevelZeroTablesStall(1 << 30).
-		WithMemTableSize(tableBytes).WithBaseTableSize(tableBytes / 4).WithIndexCacheSize(tableBytes).
-		WithMaxLevels(2).WithValueThreshold(1 << 20).WithValueLogFileSize(1 << 20).WithCompression(options.None).
-		WithChecksumVerificationMode(options.NoVerification).WithMetricsEnabled(false).WithBypassLockGuard(true))
+	g.db, err = badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(logger{to}).WithBlockCacheSize(0).
+		WithSyncWrites(runtime.GOOS != "linux").WithDetectConflicts(false).WithNumMemtables(2).
+		WithNumCompactors(0).WithMaxLevels(2).WithMetricsEnabled(false).WithNumLevelZeroTables(1 << 20).
+		WithNumLevelZeroTablesStall(1 << 30).WithBypassLockGuard(true).WithMemTableSize(tableBytes).
+		WithBaseTableSize(tableBytes / 4).WithIndexCacheSize(tableBytes).WithValueThreshold(1 << 20).
+		WithValueLogFileSize(1 << 20).WithCompression(options.None))
 	if err != nil {
 		return nil, damage("badger", err)
 	}
@@ -160,8 +157,8 @@ func (g *generation) tables() (added, rest int, bytes int64) {
 
 // copyTo makes a generation in dir, with all entries as of a commit, and closes it. It reads one range of
 // keys after the other, since Badger has a builder of a table in memory for each range that has not ended.
-func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, o *Options) (err error) {
-	next, err := openGeneration(dir, o)
+func (g *generation) copyTo(ctx context.Context, dir string, seq uint64, to *slog.Logger) (err error) {
+	next, err := openGeneration(dir, to)
 	if err != nil {
 		return err
 	}
@@ -206,7 +203,7 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	if err = txn.Set(groupKey, []byte{1}); err == nil {
 		err = txn.CommitAt(seq, nil)
 	}
-	if err == nil && ownSync {
+	if err == nil && !g.db.Opts().SyncWrites { // elsewhere Badger syncs its maps
 		err = g.sync(group.size)
 	}
 	return true, err

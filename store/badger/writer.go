@@ -71,9 +71,8 @@ func (s *disk) admit(ctx context.Context, rs ...*request) error {
 // carryOut makes the next group of what waits, and before that a rewrite that is due.
 func (s *disk) carryOut() {
 	if added, rest, _ := s.mu.gen.tables(); added > max(manyTables+rest, s.tried) && s.life.Err() == nil {
-		if s.tried = added; s.rewrite(s.life) == nil {
-			s.tried = 0
-		}
+		s.tried = added
+		_ = s.rewrite(s.life) // which says why there is none
 	}
 	g := group{keys: map[string]bool{}}
 	s.mu.Lock()
@@ -138,7 +137,7 @@ func (s *disk) commit(g *group) {
 
 // fail ends the use of a store whose disk may have dropped what it got. It returns the error of the commits.
 func (s *disk) fail(cause error) error {
-	s.opts.Logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
+	s.logger.Error("a write failed: the store takes no more calls", "dir", s.dir, "error", cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.err = fmt.Errorf("%w after a failed write; open it again: %v", store.ErrClosed, cause)
@@ -158,7 +157,7 @@ func (s *disk) rewrite(caller context.Context) (err error) {
 		if err = typed(err); err != nil && s.life.Err() != nil {
 			err = store.ErrClosed
 		} else if err != nil && caller.Err() == nil { // of one that has gone it is no fault
-			s.opts.Logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
+			s.logger.Warn("the store was not rewritten", "dir", s.dir, "error", err)
 		}
 	}()
 	if s.mu.last == 0 { // there is nothing to rewrite
@@ -171,19 +170,19 @@ func (s *disk) rewrite(caller context.Context) (err error) {
 	}
 	n, _ := strconv.Atoi(filepath.Base(old.dir)[1:]) // generations has seen digits
 	made, name := filepath.Join(s.dir, unfinished), filepath.Join(s.dir, fmt.Sprintf("g%06d", n+1))
-	if err = old.copyTo(ctx, made, s.mu.last, &s.opts); err == nil {
+	if err = old.copyTo(ctx, made, s.mu.last, s.logger); err == nil {
 		err = os.Rename(made, name) // which is complete and synced
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(made))
 	}
-	next, err := openGeneration(name, &s.opts)
+	next, err := openGeneration(name, s.logger)
 	if err = errors.Join(err, syncDir(s.dir)); err != nil {
 		return s.fail(err)
 	}
 	s.use.Lock() // no call is inside the old one any more, but for scans between their pages
 	s.mu.Lock()
-	s.mu.gen, s.mu.old = next, append(s.mu.old, old)
+	s.mu.gen, s.mu.old, s.tried = next, append(s.mu.old, old), 0
 	s.mu.Unlock()
 	s.use.Unlock()
 	s.leave(old)
