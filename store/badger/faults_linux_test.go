@@ -20,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -372,16 +373,22 @@ func mount(t *testing.T, args ...string) (dir string) {
 	return dir
 }
 
-// cutPower has a child write to a file system of its own, and returns that as its device has it when the child is
-// killed: what was only in the memory of the machine is gone. The journal is committed by syncs alone.
-func cutPower(t *testing.T, o order) (c *child, left string) {
-	image := filepath.Join(t.TempDir(), "image")
+// ext4 mounts a file system of its own. Its journal is committed by syncs alone.
+func ext4(t *testing.T) (image, dir string) {
+	image = filepath.Join(t.TempDir(), "image")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))
 	require.NoError(t, os.Truncate(image, 500<<20))
 	if out, err := exec.Command("mkfs.ext4", "-q", "-F", image).CombinedOutput(); err != nil {
 		t.Skipf("mkfs.ext4: %v: %s", err, out)
 	}
-	o.Dir = filepath.Join(mount(t, "-o", "loop,commit=300", image), "store")
+	return image, mount(t, "-o", "loop,commit=300", image)
+}
+
+// cutPower has a child write to a file system of its own, and returns that as its device has it when the child is
+// killed: what was only in the memory of the machine is gone.
+func cutPower(t *testing.T, o order) (c *child, left string) {
+	image, dir := ext4(t)
+	o.Dir = filepath.Join(dir, "store")
 	c = begin(t, o)
 	c.wait(10*time.Second, "open", "refused")
 	<-time.After(time.Duration(100+rand.IntN(1500)) * time.Millisecond)
@@ -407,6 +414,33 @@ func TestPowerCuts(t *testing.T) {
 		})
 	}
 	f.done()
+}
+
+// A commit that waits alone is one flush of the disk, and no journal of the file system is committed for it.
+func TestCommitIsOneFlush(t *testing.T) {
+	_, dir := ext4(t)
+	var at syscall.Stat_t
+	require.NoError(t, syscall.Stat(dir, &at))
+	flushes := func() (n int) {
+		text, err := os.ReadFile(fmt.Sprintf("/sys/dev/block/%d:%d/stat", at.Dev>>8, at.Dev&0xff))
+		require.NoError(t, err)
+		_, err = fmt.Sscan(strings.Fields(string(text))[15], &n)
+		require.NoError(t, err)
+		return n
+	}
+	st, err := badger.Open(t.Context(), filepath.Join(dir, "store"), nil)
+	require.NoError(t, err)
+	commit := func(n int) {
+		for i := range n {
+			_, err := st.Commit(t.Context(), put(fmt.Sprint("k", i), "v"))
+			require.NoError(t, err)
+		}
+	}
+	commit(10) // the log has got its first room
+	before := flushes()
+	commit(100)
+	require.InDelta(t, 100, flushes()-before, 10)
+	require.NoError(t, st.Close())
 }
 
 // If such a cut took nothing that was not synced, TestPowerCuts would prove nothing.

@@ -32,7 +32,8 @@ var generationName = regexp.MustCompile(`^g[0-9]{6}$`)
 // locked while the store is open.
 type header struct {
 	*os.File
-	mark uint64
+	mark   uint64 // as it was opened
+	mapped []byte // what the file has
 }
 
 // there reports whether the directory is still the store's: not moved, deleted, replaced.
@@ -71,7 +72,7 @@ func openHeader(dir string) (h header, err error) {
 	switch {
 	case n == 0:
 		_, err = h.WriteAt([]byte(format), 0)
-		return h, errors.Join(err, h.Sync(), syncDir(dir), syncDir(filepath.Dir(dir)))
+		err = errors.Join(err, h.Sync(), syncDir(dir), syncDir(filepath.Dir(dir)))
 	case said != format && strings.HasPrefix(said, "arc store "):
 		return h, fmt.Errorf("%w: its format is %q, and %q is known", store.ErrVersion, said, format)
 	case said != format:
@@ -79,15 +80,18 @@ func openHeader(dir string) (h header, err error) {
 	case crc32.Checksum(mark[:8], castagnoli) == binary.BigEndian.Uint32(mark[8:]):
 		h.mark = binary.BigEndian.Uint64(mark)
 	}
-	return h, nil
+	if err = errors.Join(err, h.Truncate(int64(len(b)))); err == nil {
+		h.mapped, err = z.Mmap(h.File, true, int64(len(b)))
+	}
+	return h, err
 }
 
-// moveMark notes a commit. Close alone syncs it: a power cut leaves an older one, which claims less.
+// moveMark notes a commit, in the file's memory: a file that is written and looked at by turns has a new time
+// each time, which each sync would write. Close alone syncs it: a power cut leaves one that claims less.
 func (h header) moveMark(seq uint64) {
-	var b [12]byte
-	binary.BigEndian.PutUint64(b[:], seq)
-	binary.BigEndian.PutUint32(b[8:], crc32.Checksum(b[:8], castagnoli))
-	_, _ = h.WriteAt(b[:], int64(len(format))) // a mark that stays behind makes damage harder to see, no more
+	mark := h.mapped[len(format):]
+	binary.BigEndian.PutUint64(mark, seq)
+	binary.BigEndian.PutUint32(mark[8:], crc32.Checksum(mark[:8], castagnoli))
 }
 
 // release closes what is open. The header is last, since it has the lock.
@@ -98,6 +102,9 @@ func (s *disk) release() (err error) {
 		}
 	}
 	if s.header.File != nil {
+		if s.header.mapped != nil {
+			err = errors.Join(err, z.Munmap(s.header.mapped))
+		}
 		err = errors.Join(err, s.header.Sync(), s.header.Close())
 	}
 	return err

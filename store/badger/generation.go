@@ -26,11 +26,11 @@ import (
 type generation struct {
 	db     *badger.DB
 	dir    string
-	tabled uint64   // the newest commit in a table when it was opened: later ones were in logs
-	log    int      // the number of Badger's newest log, or of an older one
-	file   *os.File // that log; nil: not opened yet
-	ready  int      // bytes that have a place in it before they are written; not fewer than this
-	users  int      // scans, and one while it counts; guarded by disk.mu
+	tabled uint64     // the newest commit in a table when it was opened: later ones were in logs
+	log    int        // the number of Badger's newest log, or of an older one
+	file   z.MmapFile // that log; zero: not opened yet
+	ready  int        // bytes that have a place in it before they are written; not fewer than this
+	users  int        // scans, and one while it counts; guarded by disk.mu
 }
 
 // openGeneration opens Badger in a directory that is new, or that a kill may have left in any state. Nothing
@@ -58,7 +58,7 @@ func openGeneration(dir string, to *slog.Logger) (g *generation, err error) {
 
 func (g *generation) close() (err error) {
 	defer rescue(&err)
-	_ = g.file.Close() // it was synced, or that has failed
+	_ = g.file.Close(-1) // it was synced, or that has failed
 	return g.db.Close()
 }
 
@@ -203,26 +203,27 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 	if err = txn.Set(groupKey, []byte{1}); err == nil {
 		err = txn.CommitAt(seq, nil)
 	}
-	if err == nil && !g.db.Opts().SyncWrites { // elsewhere Badger syncs its maps
+	if err == nil && !g.db.Opts().SyncWrites { // on Linux; elsewhere Badger has synced its map
 		err = g.sync(group.size)
 	}
 	return true, err
 }
 
 // sync makes the last group durable, of so many bytes, which the newest log has whole; with SyncWrites Badger
-// would sync its empty value log, too.
+// would sync its empty value log, too. By a map the bytes are synced, and not the times of the file.
 func (g *generation) sync(size int) (err error) {
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
 	begun := func(log int) bool { _, err := os.Stat(name(log)); return err == nil }
 	for begun(g.log + 1) { // where a table was full; Badger has synced the log before
-		_ = g.file.Close()
-		g.log, g.file, g.ready, err = g.log+1, nil, 0, errors.Join(err, syncDir(g.dir))
+		_ = g.file.Close(-1)
+		g.log, g.file, g.ready, err = g.log+1, z.MmapFile{}, 0, errors.Join(err, syncDir(g.dir))
 	}
-	if g.file == nil {
-		g.file, _ = os.OpenFile(name(g.log), os.O_RDWR, 0)
-	}
-	if g.file == nil { // there is no descriptor for it, and Badger has its own
-		return errors.Join(err, g.db.Sync())
+	if g.file.Fd == nil {
+		file, lack := z.OpenMmapFile(name(g.log), os.O_RDWR, 0)
+		if lack != nil { // there is no descriptor for it, and Badger has its own
+			return errors.Join(err, g.db.Sync())
+		}
+		g.file = *file
 	}
 	err = errors.Join(err, g.file.Sync())
 	if g.ready -= size; err == nil && g.ready < 0 {
@@ -234,8 +235,8 @@ func (g *generation) sync(size int) (err error) {
 // makeReady fills the log's next hole, in which nothing was written, with the zeros as which it reads. A sync
 // of bytes that have a place on the disk takes a third less time: the file system's books stay as they are.
 func (g *generation) makeReady() {
-	if hole, _ := g.file.Seek(0, 4); hole > 0 && hole < g.db.Opts().MemTableSize { // SEEK_HOLE of Linux
-		_, _ = g.file.WriteAt(zeros, hole) // without room it is as if this were not there
+	if hole, _ := g.file.Fd.Seek(0, 4); hole > 0 && hole < g.db.Opts().MemTableSize { // SEEK_HOLE of Linux
+		_, _ = g.file.Fd.WriteAt(zeros, hole) // without room it is as if this were not there
 	}
 	g.ready = len(zeros) / 2
 }
