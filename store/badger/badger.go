@@ -8,7 +8,7 @@
 // instead, in up to 1 GB of memory, while commits wait and reads go on: after many tables, and by Compact.
 //
 // One process at a time has a directory open, on a local file system. While less than 256 MiB of the disk are
-// free, and without descriptors or inodes, commits are refused with [store.ErrFull].
+// free, and without descriptors or inodes (looked at every 10 ms), commits are refused with [store.ErrFull].
 // In a rewrite such a lack may end the process: Badger writes through memory maps. Reads go on, and nothing
 // acknowledged is lost. There is no repair: restore a copy (see [store.Copy]). Not for systems of 32 bits.
 package badger
@@ -25,6 +25,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/arc-learn/arc/store"
 )
@@ -50,6 +51,7 @@ type disk struct {
 	asking sync.WaitGroup // those who wait for an answer
 	lead   chan struct{}  // held by the one of them that writes; what follows is its own
 	tried  int            // tables at the last rewrite that failed
+	looked time.Time      // when there was room
 
 	// use is held for reading by each call inside Badger, and for writing where the generation changes or is
 	// closed. No code of the caller runs under it. Who takes several takes lead, then use, then mu.

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dgraph-io/ristretto/v2/z"
 
@@ -131,8 +132,8 @@ func syncDir(dir string) error {
 }
 
 // What must be free for a commit: bytes for what Badger still writes after the last accepted one, 96 MiB at
-// most, and for what others take meanwhile; inodes and two descriptors for a log and a table.
-const minFree, leastInodes = 256 << 20, 8
+// most, and for what others take until it is looked again; inodes and two descriptors for a log and a table.
+const minFree, leastInodes, lookEvery = 256 << 20, 8, 10 * time.Millisecond
 
 // checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many
 // bytes. Badger writes through memory maps, where a full disk ends the process, and forgets a table that gets
@@ -142,6 +143,9 @@ func (s *disk) checkRoom(more int64) error {
 		return s.mu.err
 	} else if !s.header.there() {
 		return fmt.Errorf("its directory was moved, deleted or replaced: %s", s.dir)
+	}
+	if more == 0 && time.Since(s.looked) < lookEvery {
+		return nil
 	}
 	free, inodes, err := freeSpace(s.dir)
 	if err != nil {
@@ -155,6 +159,7 @@ func (s *disk) checkRoom(more int64) error {
 	if err != nil {
 		return typed(err)
 	}
+	s.looked = time.Now()
 	return errors.Join(a.Close(), b.Close())
 }
 
