@@ -41,9 +41,10 @@
 //
 // A Keeper reads the figures of the last 24 hours as domains.agent_fleet_health.data: maxFailureRate1h,
 // totalCostUsd1d, orphanedSkillCount; agents, a list, and the same as byName, each with agentName,
-// successRate, totalOutcomes, failureRate1h, p50LatencyMs, p95LatencyMs, costPerSuccessfulOutcome,
-// totalCostUsd and recentFailures; and skills, by name, with the successRate and totalOutcomes of today.
-// domains.memory_health.data has healthy, searchWorking, error, memories, quarantined, helped and misled.
+// successRate, totalOutcomes, failureRate1h, p50LatencyMs, p95LatencyMs, totalCostUsd, recentFailures and
+// costPerSuccessfulOutcome (without a success, what was spent); and skills, by name, with the successRate and
+// totalOutcomes of today. domains.memory_health.data has healthy, searchWorking, error, memories,
+// quarantined, helped and misled.
 //
 // # Where things are
 //

@@ -25,26 +25,21 @@ func figuresOf(book *rank.Book, name string) map[string]any {
 		f := map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class}
 		failures = append(failures, f)
 	}
-	f := map[string]any{
-		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
-		"recentFailures": failures, "totalOutcomes": h.Attempts, "failureRate1h": 0.0,
-		"costPerSuccessfulOutcome": 0.0,
-	}
 	cost := 0.0
 	for _, usd := range []*float64{h.CostUSD, h.EstimateUSD} { // reported, and estimated of the rest
 		if usd != nil {
 			cost += *usd
 		}
 	}
-	f["totalCostUsd"] = cost
-	if h.Delivered > 0 {
-		f["costPerSuccessfulOutcome"] = cost / float64(h.Delivered)
+	hour, _ := book.Health(name, "", time.Hour)
+	f := map[string]any{
+		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
+		"recentFailures": failures, "totalOutcomes": h.Attempts, "totalCostUsd": cost,
+		"failureRate1h":            float64(hour.Attempts-hour.Delivered) / float64(max(1, hour.Attempts)),
+		"costPerSuccessfulOutcome": cost / float64(max(1, h.Delivered)),
 	}
 	if h.Attempts > 0 {
 		f["successRate"] = float64(h.Delivered) / float64(h.Attempts)
-	}
-	if hour, _ := book.Health(name, "", time.Hour); hour.Attempts > 0 {
-		f["failureRate1h"] = float64(hour.Attempts-hour.Delivered) / float64(hour.Attempts)
 	}
 	return f
 }

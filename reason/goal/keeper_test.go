@@ -667,7 +667,8 @@ func TestHealth(t *testing.T) {
 - {id: memory.healthy, selector: domains.memory_health.data.healthy}
 - {id: memory.search_working, selector: domains.memory_health.data.searchWorking}
 - {id: memory.clean, selector: domains.memory_health.data.quarantined, max: 0}
-- {id: cold, selector: domains.agent_fleet_health.data.byName.cold.successRate, min: 0.5}`
+- {id: cold, selector: domains.agent_fleet_health.data.byName.cold.successRate, min: 0.5}
+- {id: in vain, selector: domains.agent_fleet_health.data.byName.bob.costPerSuccessfulOutcome, max: 1}`
 		b := open(t, store.NewMem(), document, nil, act.Worker{Name: "spare"})
 		book, err := b.view.Book(t.Context())
 		require.NoError(t, err)
@@ -678,7 +679,9 @@ func TestHealth(t *testing.T) {
 			}
 			require.NoError(t, book.Observe(t.Context(), s))
 		}
-		require.NoError(t, book.Observe(t.Context(), rank.Sample{Candidate: "bob", Task: rank.Task{Skill: "sweep"}, Outcome: rank.Away}))
+		bob := rank.Sample{Candidate: "bob", Task: rank.Task{Skill: "sweep"}, Outcome: rank.Away}
+		bob.CostUSD = new(5.0)
+		require.NoError(t, book.Observe(t.Context(), bob))
 		b.tick(time.Minute)
 		var got []string
 		for _, s := range b.goals.Evaluate(b.world) {
@@ -687,7 +690,7 @@ func TestHealth(t *testing.T) {
 		const fleet = "domains.agent_fleet_health.data."
 		require.Equal(t, []string{
 			"violated: " + fleet + "maxFailureRate1h is 1, not at most 0.5",
-			"violated: " + fleet + "totalCostUsd1d is 80, not at most 50",
+			"violated: " + fleet + "totalCostUsd1d is 85, not at most 50",
 			"violated: " + fleet + "orphanedSkillCount is 1, not at most 0",
 			"violated: " + fleet + "byName.gpt-4.1.costPerSuccessfulOutcome is 80, not at most 1",
 			"met: " + fleet + "agents.0.agentName is bob",
@@ -695,6 +698,7 @@ func TestHealth(t *testing.T) {
 			"met: domains.memory_health.data.healthy is true", "met: domains.memory_health.data.searchWorking is true",
 			"met: domains.memory_health.data.quarantined is 0",
 			"unknown: unknown: there is no byName.cold.successRate in agent_fleet_health",
+			"violated: " + fleet + "byName.bob.costPerSuccessfulOutcome is 5, not at most 1",
 		}, got)
 	})
 }
