@@ -251,22 +251,19 @@ func (g *goal) judge(v any) (met bool, actual any) {
 	}
 	truthy := v != nil && v != false && v != "" && v != 0.0
 	choice, isList := g.Expected.([]any)
-	equal := func(e any) bool { return reflect.DeepEqual(v, e) }
+	if g.Operator == "eq" || g.Operator == "neq" {
+		choice, isList = []any{g.Expected}, true
+	}
+	is := slices.ContainsFunc(choice, func(e any) bool { return reflect.DeepEqual(v, e) })
 	switch g.Operator {
 	case "truthy":
-		met = truthy
+		return truthy, v
 	case "falsy":
-		met = !truthy
-	case "eq":
-		met = equal(g.Expected)
-	case "neq":
-		met = !equal(g.Expected)
-	case "in":
-		met = slices.ContainsFunc(choice, equal)
-	case "not_in":
-		met = isList && !slices.ContainsFunc(choice, equal)
+		return !truthy, v
+	case "neq", "not_in":
+		return isList && !is, v
 	}
-	return met, v
+	return is, v
 }
 
 // spread reports whether the values of a list or an object are spread as is wanted.
