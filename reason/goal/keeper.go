@@ -46,12 +46,10 @@ type Keeper struct {
 	proposals *proposal.Book
 	runs      sync.WaitGroup // that were begun here
 
-	ticking  sync.Mutex
+	mu       sync.Mutex           // of a Tick
 	proposed map[string]time.Time // when an action was last proposed for a goal
 	had      map[string]goal      // by the last Tick
-
-	mu   sync.Mutex
-	errs []error // of runs that could not begin, for the next Tick
+	errs     []error              // of runs that could not begin, for the next Tick
 }
 
 // record is what is kept of a goal.
@@ -128,14 +126,11 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Stan
 // which joins those of collectors, of approved drafts, of goals about which nothing could be done, and of
 // runs that could not begin since the last Tick.
 func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
-	k.ticking.Lock()
-	defer k.ticking.Unlock()
 	k.mu.Lock()
-	errs := k.errs
-	k.errs = nil
-	k.mu.Unlock()
+	defer k.mu.Unlock()
 	goals, wrong := k.current(ctx)
-	errs = append(errs, k.world.Poll(ctx), wrong)
+	errs := append(k.errs, k.world.Poll(ctx), wrong)
+	k.errs = nil
 	records, err := k.records(ctx)
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
