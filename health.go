@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
@@ -68,6 +69,13 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	if waits > maxShown {
 		open += fmt.Sprintf("\nwaiting: %d more runs", waits-maxShown)
 	}
+	for scope, err := range t.scopes(ctx, v.scope) {
+		goals, _, wrong := codec.Load[string](ctx, t.group.Store(), scope.Key("health", "goal")) // of goal.Keeper
+		if err = cmp.Or(err, wrong); err != nil {
+			return h, err
+		}
+		open += goals
+	}
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
@@ -114,7 +122,8 @@ func (v View) Health(ctx context.Context) (Health, error) {
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a
 // line for each of the last five that were judged wrong or are blocked, however long, and of the first five
-// that ask, wait or were left by their caller, and what learned plans have saved.
+// that ask, wait or were left by their caller, the goals of a goal.Keeper that are not met, and what learned
+// plans have saved.
 func (h Health) Text() string { return h.text }
 
 // savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,

@@ -15,10 +15,12 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -97,15 +99,28 @@ func Open(
 
 // Keep ticks every so often, 0: 5 seconds, until ctx ends. told gets what a tick has returned, where a
 // Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
-// no event and no Health says that a goal is violated or unknown. When ctx has ended, it begins nothing more,
-// and returns when its runs have ended, wait for a person, or were left, as by arc.Agent.Shutdown.
+// no event says that a goal is violated or unknown. arc.View.Health says it, as of a minute ago at most.
+// When ctx has ended, it begins nothing more, and returns when its runs have ended, wait for a person, or were
+// left, as by arc.Agent.Shutdown.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
+	kept := time.Time{}
 	for was := ""; ctx.Err() == nil; {
 		standings, err := k.Tick(ctx)
-		is := fmt.Sprintln(err)
+		is, open := fmt.Sprintln(err), ""
 		for _, s := range standings {
 			is += fmt.Sprintln(s.Goal, s.Status, s.Run)
+			if s.Status != Met {
+				open += "\n  " + s.Goal + ": " + s.Reason
+			}
+		}
+		if now := k.world.now(); now.Sub(kept) >= time.Minute { // for View.Health
+			const head = "\ngoals of %s that are not met, as of %s:%s"
+			text := fmt.Sprintf(head, k.world.scope, now.UTC().Format(time.DateTime), cmp.Or(open, " none"))
+			kept, err = now, errors.Join(err, k.group.Update(ctx, func(b *store.Batch) error {
+				clean := redact.New(nil).Prose(fence.Clip(text, 4<<10))
+				return codec.Put(b, k.world.scope.Key("health", kind), clean, store.Any)
+			}))
 		}
 		if told != nil && is != was && ctx.Err() == nil {
 			was = is

@@ -654,6 +654,47 @@ func TestKeep(t *testing.T) {
 	})
 }
 
+// Health says which goals are not met, and why, to whoever asks: here for the scope above, in another process.
+func TestSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const two = `goals:
+- {id: ci, selector: domains.ci.data.failing, max: 0}
+- {id: disk, selector: domains.disk.data.used, max: 80}`
+		st := store.NewMem()
+		b := open(t, st, two, nil, act.Worker{Name: "spare"})
+		require.NoError(t, b.world.Collect("disk", func(context.Context) (any, error) {
+			return nil, errors.New("vault: no access with password=hunter2hunter2")
+		}, 0, 0))
+		other, err := arc.New(t.Context(), st, arc.Host{}, nil)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, other.Close()) }()
+		says := func(want string) {
+			<-time.After(time.Hour)
+			h, err := other.In("acme").Health(t.Context())
+			require.NoError(t, err)
+			_, goals, found := strings.Cut(h.Text(), "\ngoals of acme that are not met, as of ")
+			require.True(t, found)
+			n := len(time.DateTime)
+			as, err := time.Parse(time.DateTime, goals[:n])
+			require.NoError(t, err)
+			require.LessOrEqual(t, time.Since(as), time.Minute)
+			require.Equal(t, ":"+want, goals[n:])
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var kept sync.WaitGroup
+		kept.Go(func() { b.keep.Keep(ctx, 0, nil) })
+		says("\n  ci: domains.ci.data.failing is 3, not at most 0; no worker has an effect that would mend it" +
+			"\n  disk: unknown: disk was never read: vault: no access with password=[redacted:secret]")
+		b.reads(0)
+		require.NoError(t, b.world.Collect("disk", func(context.Context) (any, error) {
+			return map[string]any{"used": 20}, nil
+		}, 0, 0))
+		says(" none")
+		stop()
+		kept.Wait()
+	})
+}
+
 // The domains that a Keeper reads itself have the selectors of seed 001.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -49,6 +49,7 @@ type domain struct {
 	collector *collector
 	next      time.Time // when the collector is due
 	running   bool      // it has not come back
+	failed    string    // why its last call has; "": it has not
 }
 
 // collector reads a domain now and then.
@@ -156,8 +157,8 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d.running = false
-	if err != nil {
+	if d.running, d.failed = false, ""; err != nil {
+		d.failed = ": " + clip(err.Error())
 		return fmt.Errorf("goal: domain %q: %w", name, err)
 	}
 	if d.collector == c && d.at.Equal(was) { // nobody has read it since
@@ -218,12 +219,12 @@ func (w *World) change(delta reason.Delta) error {
 func (w *World) value(p place) (any, time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d := w.domains[p.domain]
-	if d == nil || d.at.IsZero() {
-		return nil, time.Time{}, fmt.Errorf("%s was never read", p.domain)
+	d := cmp.Or(w.domains[p.domain], new(domain))
+	if d.at.IsZero() {
+		return nil, time.Time{}, fmt.Errorf("%s was never read%s", p.domain, d.failed)
 	}
 	if age := w.now().Sub(d.at); age > d.maxAge || age < -d.maxAge { // the clock was set back
-		return nil, time.Time{}, fmt.Errorf("%s was read %v ago", p.domain, age.Round(time.Second))
+		return nil, time.Time{}, fmt.Errorf("%s was read %v ago%s", p.domain, age.Round(time.Second), d.failed)
 	}
 	v, ok := get(d.data, p.keys)
 	if !ok {
