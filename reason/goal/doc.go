@@ -34,8 +34,9 @@
 // yes, holds for a day. Once the day's budget is spent, by whatever goal, one waits for the next day (UTC):
 // for a critical goal have a worker that costs nothing. A run that waits for a person is canceled once the
 // goal is met without it, and where the goal wants something else now, is disabled or deleted; one that is at
-// work ends, and no reading judges it. Who deletes a goal while no Keeper has it open disables it first:
-// nobody else knows of its run.
+// work ends, and no reading judges it. Two Keepers of a scope with two documents so end each other's runs, of
+// which Tick's error tells. Who deletes a goal while no Keeper has it open disables it first: nobody else
+// knows of its run.
 //
 // # Domains of the Agent
 //

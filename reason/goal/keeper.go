@@ -100,7 +100,7 @@ func Open(
 // Keep ticks every so often, 0: 5 seconds, until ctx ends. told gets what a tick has returned, where a
 // Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
 // no event says that a goal is violated or unknown. arc.View.Health says it, as of a minute ago at most.
-// When ctx has ended, it begins nothing more, and returns when its runs have ended, wait for a person, or were
+// When ctx has ended, it begins nothing more, and returns when its runs have ended, wait for a person or were
 // left, as by arc.Agent.Shutdown.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
@@ -138,8 +138,8 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Stan
 
 // Tick reads what is due, and returns how all goals stand, the most severe first. It begins a run for each
 // that is violated and can be acted on, and does not wait for it. The Standings hold also beside an error,
-// which joins those of collectors, of approved drafts, of goals about which nothing could be done, and of
-// runs that could not begin since the last Tick.
+// which joins those of collectors, of approved drafts, of goals about which nothing could be done or which
+// want something else than at their last run, and of runs that could not begin since the last Tick.
 func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -258,8 +258,10 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 		}
 	}
 	if changed { // no reading of this goal judges what was done for another
+		const why = "its last run was for %q: where nobody has changed that, two Keepers have two documents"
+		err := fmt.Errorf(why, r.Wanted)
 		r.Judge, r.Wanted, r.Past = "", "", nil
-		return t.keep(ctx, g, r)
+		return cmp.Or(t.keep(ctx, g, r), err)
 	}
 	if r.Judge == "" || !v.at.After(r.Ended) || v.Status == Violated && t.now.Before(r.Cool) {
 		return nil // its effects may still come to show
