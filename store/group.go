@@ -53,7 +53,7 @@ type update struct {
 
 const maxJoined, maxTries = 64, 16 // functions of a commit; runs of one whose keys others change
 
-// NewGroup returns a Group over st: the part of a tenant, see [Sub], where an Agent or a Layer has the store.
+// NewGroup returns a Group over st, never nil: a tenant's part, see [Sub], where an Agent or a Layer has st.
 func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)

@@ -78,7 +78,7 @@ type past struct {
 }
 
 // Open returns a Keeper of the goals in the World's scope. The Group is over the part of its tenant of a's
-// store, see store.Sub.
+// store, see store.Sub. Only the policy and the proposals may be nil.
 //
 // It has two domains of the World read once a minute: agent_fleet_health, the figures of the workers in the
 // scope, and memory_health.
