@@ -28,15 +28,15 @@
 // has helped: what does not help is tried some 20 times a day. Two goals that undo each other act some 360
 // times each: a longer cooldown, or a Gated worker, bounds that.
 //
-// A person's no, veto or cancel holds for all workers: until the goal is met or wants something else (also
-// enabled: false, and back), or arc.View.Retry has that run go on. Silence on what may have been done already
-// is such a no; any other, also of the second person of Compound, and what failed for a permission after a
-// yes, holds for a day. Once the day's budget is spent, by whatever goal, one waits for the next day (UTC):
-// for a critical goal have a worker that costs nothing. A run that waits for a person is canceled once the
-// goal is met without it, and where the goal wants something else now, is disabled or deleted; one that is at
-// work ends, and no reading judges it. Two Keepers of a scope with two documents so end each other's runs, of
-// which Tick's error tells. Who deletes a goal while no Keeper has it open disables it first: nobody else
-// knows of its run.
+// A person's no, veto or cancel holds for all workers: until two readings in a row say that the goal is met, it
+// wants something else (also enabled: false, and back), or arc.View.Retry has that run go on. Silence on what
+// may have been done already is such a no; any other, also of the second person of Compound, and what failed
+// for a permission after a yes, holds for a day. Once the day's budget is spent, by whatever goal, one waits
+// for the next day (UTC): for a critical goal have a worker that costs nothing. A run that waits for a person
+// is canceled once the goal is met without it, and where the goal wants something else now, is disabled or
+// deleted; one that is at work ends, and no reading judges it. Two Keepers of a scope with two documents so
+// end each other's runs, of which Tick's error tells. Who deletes a goal while no Keeper has it open disables
+// it first: nobody else knows of its run.
 //
 // # Domains of the Agent
 //

@@ -51,8 +51,9 @@ type goal struct {
 	Distribution map[string]float64 `yaml:"distribution"`
 	Tolerance    *float64           `yaml:"tolerance"`
 
-	place place
-	since time.Time // when it was first read that it is violated; zero: the last reading says that it is not
+	place  place
+	status Status    // by the last reading
+	since  time.Time // the first of the readings in a row that say so
 }
 
 // Status says how a goal stands.

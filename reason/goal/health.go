@@ -73,7 +73,6 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 	return map[string]any{
 		"agents": agents, "byName": byName, "skills": skills, "maxFailureRate1h": worst,
 		"totalCostUsd1d": figuresOf(book, "")["totalCostUsd"], "orphanedSkillCount": orphans,
-		"windowHours": 24, "collectedAt": k.world.now().UnixMilli(),
 	}, nil
 }
 

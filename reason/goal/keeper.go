@@ -104,8 +104,7 @@ func Open(
 // left, as by arc.Agent.Shutdown.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
-	kept := time.Time{}
-	for was := ""; ctx.Err() == nil; {
+	for was, kept := "", (time.Time{}); ctx.Err() == nil; {
 		standings, err := k.Tick(ctx)
 		is, open := fmt.Sprintln(err), ""
 		for _, s := range standings {
@@ -164,8 +163,8 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	for i := range goals {
 		g := &goals[i]
 		r, v := cmp.Or(records[g.ID], new(record)), g.evaluate(k.world)
-		if v.Status == Violated {
-			g.since = cmp.Or(had[g.ID].since, v.at)
+		if g.status, g.since = v.Status, v.at; had[g.ID].status == v.Status {
+			g.since = had[g.ID].since
 		}
 		if i < n {
 			k.had[g.ID] = *g
@@ -322,7 +321,8 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed 
 		if err != nil {
 			return err
 		}
-		if why != "" && v.Status != Met && !changed { // or somebody retries it, and it is under way again
+		met := v.Status == Met && !v.at.Equal(g.since) // by two readings in a row
+		if why != "" && !met && !changed {             // or somebody retries it, and it is under way again
 			v.Reason += "; " + why
 			return nil
 		}

@@ -315,6 +315,12 @@ func TestPerson(t *testing.T) {
 		require.Empty(t, asked())
 		b.reads(0)
 		require.Equal(t, goal.Met, b.tick(time.Minute).Status)
+		b.reads(3) // one reading is none
+		b.tick(time.Minute)
+		require.Equal(t, held.Run, b.tick(time.Minute).Run)
+		b.reads(0)
+		b.tick(time.Minute)
+		require.Equal(t, goal.Standing{Goal: "ci", Status: goal.Met, Reason: "domains.ci.data.failing is 0"}, b.tick(time.Minute))
 		require.NotEqual(t, held.Run, b.breaks())
 		require.NotEmpty(t, asked(), "it was met, and is violated anew")
 	})
