@@ -122,8 +122,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a
 // line for each of the last five that were judged wrong or are blocked, however long, and of the first five
-// that ask, wait or were left by their caller, the goals of a goal.Keeper that are not met, and what learned
-// plans have saved.
+// that ask, wait or were left by their caller, goals that are not met, and what learned plans have saved.
 func (h Health) Text() string { return h.text }
 
 // savings says what learned plans have saved: the difference a delivered run, in model calls and dollars,

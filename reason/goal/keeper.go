@@ -170,9 +170,6 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 			k.had[g.ID] = *g
 		}
 		records[g.ID] = r
-		if t.now.Add(time.Minute).Before(r.Ended) { // the clock was set back
-			r.Ended, r.Cool, r.Past = time.Time{}, time.Time{}, nil
-		}
 		err := t.settle(ctx, g, r, &v)
 		if err == nil && v.Status == Violated && r.Run == "" {
 			err = t.mend(ctx, g, r, &v)
@@ -398,8 +395,7 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	return err
 }
 
-// able are the workers, by skill, that have an effect which would mend the goal, without those that rest; or
-// why nobody is called.
+// able are the workers, by skill, that would mend the goal and do not rest, or why nobody is called.
 func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Candidate, why string) {
 	switch {
 	case t.now.Before(r.Cool):

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -599,41 +598,6 @@ func TestPolicyOfStrangers(t *testing.T) {
 		all, err := b.keep.Tick(t.Context())
 		require.ErrorContains(t, err, "left out all")
 		require.Empty(t, all[0].Run)
-	})
-}
-
-// A goal whose last run ended in a time to come, since the clock was set back, is acted on.
-func TestKeeperClockIsSetBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var ahead atomic.Int64
-		ahead.Store(int64(3 * 365 * 24 * time.Hour))
-		now, st := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }, store.NewMem()
-		world, goals, calls := goal.NewWorld("acme", now), new(goal.Goals), 0
-		require.NoError(t, goals.Load([]byte(ci)))
-		require.NoError(t, world.Collect("ci", func(context.Context) (any, error) { return map[string]any{"failing": 3}, nil }, time.Second, 0))
-		w := mender("ann")
-		w.Gates, w.Executor = []act.Gate{act.NoGate}, act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
-			calls++
-			return &act.Result{}, nil
-		})
-		a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Now: now, Seed: 1})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, a.Close()) }()
-		k, err := goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), a, world, goals, nil, nil)
-		require.NoError(t, err)
-		for want := range 3 {
-			if want == 1 {
-				ahead.Store(0)
-			}
-			<-time.After(2 * time.Minute)
-			_, err = k.Tick(t.Context())
-			require.NoError(t, err)
-			<-time.After(time.Minute)
-			_, err = k.Tick(t.Context())
-			require.NoError(t, err)
-			synctest.Wait()
-			require.Equal(t, want+1, calls)
-		}
 	})
 }
 

@@ -64,8 +64,7 @@ func NewWorld(scope memory.Scope, now func() time.Time) *World {
 }
 
 // Set replaces what is known of a domain by a reading that was made just now. data is any value that encodes
-// as JSON; it holds for maxAge, 0: ten minutes. A Keeper acts on a goal at the second reading that shows it
-// violated: Set it again. After an error the domain is as it was.
+// as JSON; it holds for maxAge, 0: ten minutes. After an error the domain is as it was.
 func (w *World) Set(name string, data any, maxAge time.Duration) error {
 	plain, err := plainly(data)
 	if err == nil && maxAge < 0 {
@@ -127,8 +126,7 @@ func (w *World) Poll(ctx context.Context) error {
 	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
 		c, was := d.collector, d.at
-		setBack := c != nil && at.Before(d.next.Add(-c.every)) // the clock
-		if c == nil || d.running || at.Before(d.next) && !setBack {
+		if c == nil || d.running || at.Before(d.next) {
 			continue
 		}
 		d.running, d.next = true, at.Add(c.every)
