@@ -14,7 +14,6 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta"
-	"github.com/arc-learn/arc/reason"
 )
 
 // Health says how the runs of a scope and of those below it went in the last seven days, and which of them wait
@@ -62,7 +61,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 		case r.Status == Running, r.Status == Canceled:
 		case r.Ended.Before(since) && (r.Status != Blocked || r.Verdict != ""):
 		default:
-			r.Aims = nil // most of it
+			r.Usage, r.Aims = r.usage(), nil // most of it
 			ended = append(ended, r)
 		}
 	}
@@ -132,18 +131,11 @@ func savings(ended []*record) string {
 	var arms meta.Arms
 	for _, r := range ended {
 		fired := r.Deliberations == 0
-		switch u := r.Usage; {
-		case !r.good(), fired && r.Fired == 0: // it is no delivery, or nobody has thought about it
-		case u != nil:
-			arms.Add(fired, true, u, 1)
-		case fired: // no model was asked
-			arms.Add(fired, true, &reason.Usage{CostUSD: new(0.0)}, 1)
+		if r.good() && (!fired || r.Fired > 0) { // else it is no delivery, or nobody has thought about it
+			arms.Add(fired, true, r.Usage, 1)
 		}
 	}
 	u := arms.Uplift()
-	if u.Calls.N+u.USD.N == 0 {
-		return "no data on what they save"
-	}
 	return saved(u.Calls, "model calls", inCalls) + ";\n  " + saved(u.USD, "dollars", inDollars)
 }
 

@@ -197,3 +197,35 @@ func TestHealthSaysWhatPlansSave(t *testing.T) {
 			"learned plans: about 12 model calls saved in 6 runs;\n  about $0.06 saved in 6 runs", h.Text())
 	})
 }
+
+// A run that a plan made without a model has taken nothing, which is known, and counts in what memory changes.
+func TestUpliftCountsRunsThatAskedNoModel(t *testing.T) {
+	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+		d, err := fixed(b)
+		d.Usage = &reason.Usage{Calls: 2, CostUSD: new(.5)}
+		return d, err
+	}}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{
+		(&arctest.Worker{}).As("bank", "pay"), (&arctest.Worker{}).As("mail", "write"),
+	}}, &arc.Options{Seed: 1, Learn: learn.Options{Holdout: .4}})
+	fired := 0
+	for n := range 70 {
+		got := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		require.Equal(t, arc.Delivered, got.Status)
+		want := &reason.Usage{Calls: 2, CostUSD: new(.5)}
+		if got.Fired > 0 {
+			fired++
+			want = &reason.Usage{CostUSD: new(0.)}
+		}
+		require.Equal(t, want, got.Usage)
+	}
+	h, err := a.In("").Health(t.Context())
+	require.NoError(t, err)
+	up := h.Uplift
+	require.Equal(t, up.Delivered.N, up.Calls.N)
+	require.LessOrEqual(t, up.Calls.N-fired, 2, "with memory, before the plan was learned")
+	share := float64(fired) / float64(up.Calls.N)
+	require.InDelta(t, -2*share, up.Calls.Mean, 1e-9)
+	require.InDelta(t, -.5*share, up.USD.Mean, 1e-9)
+	require.Less(t, up.Calls.Mean+*up.Calls.Margin, 0.)
+}

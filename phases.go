@@ -799,7 +799,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		Utilized: a.Utilized,
 	}
 	if len(t.Aims) == 1 {
-		o.Usage = t.Usage
+		o.Usage = t.usage()
 	}
 	if v != learn.Failed && t.Cause == "" && (a.Thought && !a.Blind || a.Fired || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}

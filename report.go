@@ -36,7 +36,7 @@ type Report struct {
 	Attempts     int // calls of workers
 	Fired        int // how many learned plans were carried out; 0 if the Reasoner was asked as well
 	Failed       []reason.Failure
-	Usage        *reason.Usage // of models, as far as it was told; nil: unknown
+	Usage        *reason.Usage // of models, as far as told: 0 where a plan fires and none is asked; nil: unknown
 	Began, Ended time.Time     // in UTC
 	Verdict      learn.Verdict // a person's last one, by [View.Judge]; "": none
 }
@@ -72,7 +72,7 @@ const (
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Report, err error) {
 	out = &Report{
 		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
-		Attempts: r.Attempts, Usage: r.Usage.Add(r.Current.Usage),
+		Attempts: r.Attempts, Usage: r.usage(),
 		Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
 	}
 	if r.Deliberations == 0 {

@@ -66,6 +66,15 @@ type record struct {
 // good reports whether a run that has ended has delivered: as a person says, or else its gates.
 func (r *record) good() bool { return cmp.Or(r.Verdict, learn.Verdict(r.Status)) == learn.Delivered }
 
+// usage is what models took, as far as they told: nothing where a plan fires and no reasoner was asked.
+func (r *record) usage() *reason.Usage {
+	u := r.Usage.Add(r.Current.Usage)
+	if u == nil && r.Deliberations == 0 && slices.ContainsFunc(r.Aims, func(a aim) bool { return a.Fired }) {
+		return &reason.Usage{CostUSD: new(0.0)}
+	}
+	return u
+}
+
 // aim is the objective, or a subgoal of the one before it.
 type aim struct {
 	Text    string `cbor:"1,keyasint,omitzero"`

@@ -96,9 +96,7 @@ func (d *dash) value(rq *request) (any, error) {
 		}
 		for _, b := range []*bill{&days[i], &w.All} {
 			b.add(r.Usage)
-			if b.Attempts += r.Attempts; r.Usage == nil && r.Fired > 0 { // no reasoner was asked
-				b.Told++
-			}
+			b.Attempts += r.Attempts
 		}
 	}
 	w.Top = 1
