@@ -154,11 +154,11 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 // badShared is one that several processes have, and that has forgotten what was deleted up to a revision.
 type badShared struct{ *badStore }
 
-func (s badShared) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+func (s badShared) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	if uint64(after) < s.floor.Load() {
 		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
 	}
-	return s.Store.(store.Changer).Changes(ctx, after)
+	return s.Store.(store.Changer).Changes(ctx, prefix, after)
 }
 
 // place is a process.
@@ -261,7 +261,7 @@ func (w *world) lose(t *rapid.T) {
 	if !w.shared {
 		t.Skip("there is nobody else")
 	}
-	for e, err := range w.mem.(store.Changer).Changes(context.Background(), store.Latest) {
+	for e, err := range w.mem.(store.Changer).Changes(context.Background(), "", store.Latest) {
 		require.NoError(t, err)
 		for _, p := range append(w.others, w.place) {
 			p.at.floor.Store(uint64(e.Rev))

@@ -219,7 +219,7 @@ func (a *Agent) follow(seen store.Revision) {
 func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision, error) {
 	upTo := after
 	changed := map[string]bool{} // tenants
-	for e, err := range a.process.changer.Changes(ctx, after) {
+	for e, err := range a.process.changer.Changes(ctx, "", after) {
 		switch {
 		case errors.Is(err, store.ErrNotFound): // the store has forgotten what was deleted since: all is read again
 			upTo, err = mark(ctx, a.process.changer)
@@ -252,7 +252,7 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 
 // mark returns the revision after which there are no changes yet.
 func mark(ctx context.Context, c store.Changer) (at store.Revision, err error) {
-	for e, bad := range c.Changes(ctx, store.Latest) {
+	for e, bad := range c.Changes(ctx, "", store.Latest) {
 		at, err = e.Rev, bad
 	}
 	return at, err

@@ -83,8 +83,8 @@ func (l *line) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, e
 	return l.seq(ctx, l.Changer.Scan(ctx, r))
 }
 
-func (l *line) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
-	return l.seq(ctx, l.Changer.Changes(ctx, after))
+func (l *line) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	return l.seq(ctx, l.Changer.Changes(ctx, prefix, after))
 }
 
 func (l *line) seq(ctx context.Context, of iter.Seq2[store.Entry, error]) iter.Seq2[store.Entry, error] {

@@ -1427,9 +1427,9 @@ type forgetful struct {
 	floor store.Revision
 }
 
-func (f *forgetful) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+func (f *forgetful) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	if after >= f.floor {
-		return f.Changer.Changes(ctx, after)
+		return f.Changer.Changes(ctx, prefix, after)
 	}
 	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
 }
@@ -1465,7 +1465,7 @@ func TestIdleForLong(t *testing.T) {
 
 	require.NoError(t, layers[0].Memory("acme").Forget(t.Context(), old))
 	remember("refund within a day")
-	for e, err := range st.Changer.Changes(t.Context(), store.Latest) {
+	for e, err := range st.Changer.Changes(t.Context(), "", store.Latest) {
 		require.NoError(t, err)
 		st.floor = e.Rev
 	}

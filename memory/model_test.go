@@ -296,15 +296,15 @@ type forgetful struct {
 	floor store.Revision
 }
 
-func (f *forgetful) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+func (f *forgetful) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	if after >= f.floor {
-		return f.Changer.Changes(ctx, after)
+		return f.Changer.Changes(ctx, prefix, after)
 	}
 	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
 }
 
 func (f *forgetful) forget(ctx context.Context) (err error) {
-	for e, bad := range f.Changer.Changes(ctx, store.Latest) {
+	for e, bad := range f.Changer.Changes(ctx, "", store.Latest) {
 		f.floor, err = e.Rev, bad
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -38,28 +37,27 @@ type group struct {
 	seen    Revision     // of the last Refresh, or Latest where parts have to read everything
 	reads   atomic.Int64 // of Refresh, that have ended
 	unread  []Op         // whose keys others may have written, to be read before anything is staged
-	batch   batch        // of the last commit
 }
 
 // update is a call of Update. It has joined the commit under way, or has ended, or waits for the next one.
 type update struct {
 	ctx           context.Context
 	f             func(*Batch) error
-	batch         Batch // as f sees it
+	prefix        string // of what f stages
 	err           error
+	begun         atomic.Bool // f may have run, or is run
 	joined, ended bool
 	done          chan struct{} // closed once others see that it has ended
 }
 
-const maxJoined, maxTries = 64, 16 // functions of a commit; runs of one whose keys others change
+const maxJoined, maxTries = 64, 100 // functions of a commit; runs of one whose keys others change
 
 // NewGroup returns a Group over st, never nil: a tenant's part, see [Sub], where an Agent or a Layer has st.
 func NewGroup(st Store) *Group {
 	if of, ok := st.(sub); ok {
 		return NewGroup(of.st).Sub(of.prefix)
 	}
-	g := &group{st: st, lead: make(chan struct{}, 1), seen: Latest, batch: batch{at: map[string]int{}}}
-	return &Group{g, "", st}
+	return &Group{&group{st: st, lead: make(chan struct{}, 1), seen: Latest}, "", st}
 }
 
 // Sub returns a view of the same Group whose keys begin at prefix, as [Sub] does for a Store: so commits of a
@@ -73,8 +71,8 @@ func (g *Group) Store() Store { return g.part }
 
 // Follow has apply called with every entry below prefix that somebody else has written or deleted: after a
 // conflict, and by Refresh. Entries may come more than once, also the part's own. A deleted entry of Rev 0
-// was found missing just now. Where a [Changer] has forgotten what was deleted, Refresh calls again, to have
-// everything read in place of what the part has. Follow is called before the first Update.
+// was found missing just now. Where a [Changer] has forgotten what was deleted, Refresh calls again, whatever
+// its ctx, to have all read in place of what the part has. Follow is called before the first Update.
 func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Context) error) {
 	g.again = append(g.again, again)
 	g.follows = append(g.follows, func(e Entry) {
@@ -85,7 +83,7 @@ func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Cont
 	})
 }
 
-// Refresh gives followers what other processes have written since the last call, where the store is a
+// Refresh gives followers what other processes have written below g since the last call, where the store is a
 // [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin.
 func (g *Group) Refresh(ctx context.Context) error {
 	changer, ok := g.st.(Changer)
@@ -93,16 +91,21 @@ func (g *Group) Refresh(ctx context.Context) error {
 		return nil
 	}
 	reads := g.reads.Load()
-	g.lead <- struct{}{}
+	select {
+	case g.lead <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	defer func() { <-g.lead }()
 	if g.reads.Load() > reads+1 { // one of them began after this call
 		return nil
 	}
 	seen := g.seen
-	for e, err := range changer.Changes(ctx, g.seen) {
+	for e, err := range changer.Changes(ctx, g.prefix, g.seen) {
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
+		g.seen = max(g.seen, max(1, e.Rev)-1) // all up to that is taken in: where ctx ends, it goes on there
 		for _, apply := range g.follows {
 			apply(e)
 		}
@@ -111,7 +114,7 @@ func (g *Group) Refresh(ctx context.Context) error {
 		}
 	}
 	for i := 0; g.seen == Latest && i < len(g.again); i++ {
-		if err := g.again[i](ctx); err != nil {
+		if err := g.again[i](context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
@@ -132,26 +135,29 @@ func (g *Group) Skip(after, upTo Revision) {
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and
 // is returned; the other functions of the commit are not affected. If ctx ends before f was run, Update
 // returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
-// commits. ErrConflict is returned after 16 runs of f, each of which met another's change.
+// commits. ErrConflict is returned after 100 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	u := &update{ctx: ctx, f: f, batch: Batch{&g.batch, g.prefix}, done: make(chan struct{})}
+	u := &update{ctx: ctx, f: f, prefix: g.prefix, done: make(chan struct{})}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
-	alone := len(g.waiting) == 1
 	g.mu.Unlock()
-	select {
-	case <-u.done: // it was in another's commit
-		return u.err
-	case g.lead <- struct{}{}:
+	for lead, gone := false, ctx.Done(); !lead; {
+		select {
+		case <-u.done: // it was in another's commit
+			return u.err
+		case <-gone:
+			if gone = nil; !u.begun.Load() {
+				return ctx.Err() // who leads next finds it ended
+			}
+		case g.lead <- struct{}{}:
+			lead = true
+		}
 	}
 	defer func() { // also after a panic, which a caller may recover from
 		u.ended = true
 		g.pending(0)
 		<-g.lead
 	}()
-	if !alone {
-		runtime.Gosched() // so that those who run already come along
-	}
 	for !u.ended {
 		g.together(g.pending(maxJoined), 1)
 	}
@@ -177,16 +183,13 @@ func (g *group) pending(most int) []*update {
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &g.batch
-	clear(b.ops) // whose memory is used again
-	clear(b.at)
-	clear(b.after)
-	*b = batch{st: g.st, ops: b.ops[:0], at: b.at, after: b.after[:0], read: b.read[:0]}
+	b := &batch{st: g.st, at: map[string]int{}}
 	for _, u := range updates {
 		was := *b
 		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
+		u.begun.Store(true) // before its ctx is asked
 		if u.err = cmp.Or(unreadable, u.ctx.Err()); u.err == nil {
-			u.err = u.f(&u.batch)
+			u.err = u.f(&Batch{b, u.prefix})
 		}
 		u.joined = u.err == nil && !b.wait
 		u.ended = u.err != nil && !b.wait // neither: it runs in the next commit
@@ -216,11 +219,9 @@ func (g *group) together(updates []*update, try int) {
 		b.after[i](rev)
 	}
 	for _, u := range updates {
-		switch {
-		case !u.joined:
-		case errors.Is(err, ErrConflict) && try < maxTries:
+		if u.joined && errors.Is(err, ErrConflict) && try < maxTries {
 			g.together([]*update{u}, try+1)
-		default:
+		} else if u.joined {
 			u.err, u.ended = err, true
 		}
 	}

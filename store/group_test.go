@@ -1,13 +1,16 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"io"
+	"iter"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -149,4 +152,74 @@ func TestGroupUndo(t *testing.T) {
 		}
 		require.Equal(t, map[string]string{"n": "14", "next": "5"}, held)
 	})
+}
+
+// held is a store whose commits wait until they are let go, and that counts what Changes has sent.
+type held struct {
+	store.Changer
+	hold chan struct{}
+	sent int
+}
+
+func (h *held) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	<-h.hold
+	return h.Changer.Commit(ctx, ops...)
+}
+
+func (h *held) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range h.Changer.Changes(ctx, prefix, after) {
+			h.sent++
+			if err = cmp.Or(err, ctx.Err()); !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Who waits behind a commit that takes long waits for as long as its ctx says, and what it would have written is not.
+func TestGroupWaitsByContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &held{Changer: store.NewMem(), hold: make(chan struct{})}
+		g := store.NewGroup(store.Sub(st, "t/acme/"))
+		put := func(b *store.Batch) error { return b.Put("n", []byte("1"), store.Any) }
+		var wg sync.WaitGroup
+		own, leave := context.WithCancel(t.Context())
+		wg.Go(func() { assert.NoError(t, g.Update(own, put), "its commit has begun") })
+		synctest.Wait()
+		leave()
+		ended, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		wg.Go(func() { assert.ErrorIs(t, g.Refresh(ended), context.DeadlineExceeded) })
+		require.ErrorIs(t, g.Update(ended, func(*store.Batch) error { panic("it has left") }), context.DeadlineExceeded)
+		require.Equal(t, 300*time.Millisecond, time.Since(start))
+		close(st.hold)
+		wg.Wait()
+		require.NoError(t, g.Update(t.Context(), put))
+	})
+}
+
+// A Group reads what lies below it alone, goes on where a ctx has ended, and reads everything whatever the ctx.
+func TestGroupRefreshes(t *testing.T) {
+	st := &held{Changer: store.NewMem(), hold: make(chan struct{})}
+	close(st.hold)
+	g := store.NewGroup(store.Sub(st, "t/acme/"))
+	require.NoError(t, g.Refresh(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	var seen []string
+	g.Follow("", func(e store.Entry) {
+		if seen = append(seen, e.Key); len(seen) == 2 {
+			cancel()
+		}
+	}, func(ctx context.Context) error { return ctx.Err() })
+	for _, key := range []string{"t/acme/a", "t/boss/a", "t/acme/b", "t/boss/b", "t/acme/c"} {
+		_, err := st.Commit(ctx, store.Op{Key: key})
+		require.NoError(t, err)
+	}
+	st.sent = 0
+	require.ErrorIs(t, g.Refresh(ctx), context.Canceled)
+	require.NoError(t, g.Refresh(t.Context()))
+	require.Equal(t, []string{"a", "b", "b", "c"}, seen)
+	require.Equal(t, 3+3, st.sent, "with the last entry, and none of another tenant")
 }

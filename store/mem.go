@@ -114,7 +114,7 @@ func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
 	return rev, nil
 }
 
-func (m *mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error] {
+func (m *mem) Changes(ctx context.Context, prefix string, after Revision) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if err := m.lock(ctx); err != nil {
 			yield(Entry{}, err)
@@ -129,7 +129,7 @@ func (m *mem) Changes(ctx context.Context, after Revision) iter.Seq2[Entry, erro
 		changed = append(changed, Entry{Rev: m.rev})
 		m.mu.Unlock()
 		for _, e := range changed {
-			if !yield(e, nil) {
+			if (e.Key == "" || strings.HasPrefix(e.Key, prefix)) && !yield(e, nil) {
 				return
 			}
 		}

@@ -27,9 +27,9 @@ type faulty struct {
 	floor store.Revision
 }
 
-func (f *faulty) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+func (f *faulty) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	if after >= f.floor {
-		return f.Changer.Changes(ctx, after)
+		return f.Changer.Changes(ctx, prefix, after)
 	}
 	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
 }
@@ -145,7 +145,7 @@ func TestGroupsAgainstAModel(t *testing.T) {
 				}
 			},
 			"forget": func(t *rapid.T) {
-				for e, err := range mem.Changes(context.Background(), store.Latest) {
+				for e, err := range mem.Changes(context.Background(), "", store.Latest) {
 					require.NoError(t, err)
 					rapid.SampledFrom(ps).Draw(t, "process").st.floor = e.Rev
 				}

@@ -1,8 +1,7 @@
 // Package store is what arc stands on: an ordered key-value interface with atomic, conditional commits.
 //
-// Everything that arc keeps goes through a [Store], so durability, isolation and sharing are solved once. The
-// package has the interface and its errors, [NewMem] (the in-memory store), [Sub] (a tenant's part of a
-// store), [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
+// All that arc keeps goes through a [Store]. The package has [NewMem] (the in-memory store), [Sub] (a tenant's
+// part of one), [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
 package store
 
 import (
@@ -85,14 +84,14 @@ type Store interface {
 // Latest is the revision after which [Changer] has no changes yet.
 const Latest Revision = 1<<64 - 1
 
-// Changer is a Store that several processes share. Changes yields the keys that changed after a revision,
-// each once with its newest state, in the order of their revisions, and at last an entry without a key: its
-// Rev is the one to pass to the next call. After 0 it yields every key that exists, after Latest only the
-// last entry. A store that no longer knows what was deleted since after yields an error that wraps
-// ErrNotFound: the caller reads everything again.
+// Changer is a Store that several processes share. Changes yields the keys with a prefix that changed after a
+// revision, each once with its newest state, in the order of their revisions, and at last an entry without a
+// key: its Rev, of the whole store, is the one to pass to the next call. After 0 it yields every key that
+// exists, after Latest only the last entry. A store that no longer knows what was deleted since after yields
+// an error that wraps ErrNotFound: the caller reads everything again.
 type Changer interface {
 	Store
-	Changes(ctx context.Context, after Revision) iter.Seq2[Entry, error]
+	Changes(ctx context.Context, prefix string, after Revision) iter.Seq2[Entry, error]
 }
 
 // Compacter is a Store that can rewrite its files, which then hold nothing that was deleted before Compact.

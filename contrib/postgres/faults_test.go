@@ -134,7 +134,7 @@ func TestCut(t *testing.T) {
 		open(t, dsn, postgres.Options{Schema: name})}
 	known, since := map[string]store.Entry{}, store.Revision(0)
 	follow := func() {
-		for e, err := range stores[0].Changes(t.Context(), since) {
+		for e, err := range stores[0].Changes(t.Context(), "", since) {
 			if err != nil {
 				return // it is read again from since on
 			}

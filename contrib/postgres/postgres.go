@@ -134,10 +134,10 @@ func (q *statements) fill(schema string) {
 	q.get = in(`SELECT value, rev FROM {{schema}}.arc_entries WHERE key = $1 AND value IS NOT NULL`)
 	q.scan = in(`SELECT key, value, rev FROM {{schema}}.arc_entries
 		WHERE key >= $1 AND key > $2 AND key < $3 AND value IS NOT NULL ORDER BY key LIMIT $4::bigint`)
-	// What changed behind revision $2 and key $3, and a last row: the revision up to which the snapshot has all,
+	// What changed behind revision $2 and key $3, from key $5 to $6, and a last row: the revision up to which the snapshot has all,
 	// and whether what was deleted after revision $1 is not known any more.
 	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
-			WHERE (rev, key) > ($2::bigint, $3::bytea) AND (value IS NOT NULL OR $1::bigint > 0)
+			WHERE (rev, key) > ($2::bigint, $3::bytea) AND key >= $5 AND key < $6 AND (value IS NOT NULL OR $1::bigint > 0)
 			ORDER BY rev, key LIMIT $4::bigint)
 		UNION ALL SELECT NULL, NULL, greatest(floor, (SELECT max(rev) FROM {{schema}}.arc_entries)),
 			$1 < 9223372036854775807 AND

@@ -104,7 +104,7 @@ func TestPurge(t *testing.T) {
 		store.Op{Key: "b", Value: []byte("1")})
 	require.NoError(t, err)
 	changes := func(after store.Revision) (keys []string, err error) {
-		for e, err := range st.Changes(ctx, after) {
+		for e, err := range st.Changes(ctx, "", after) {
 			if err != nil {
 				return keys, err
 			}

@@ -66,15 +66,15 @@ func (s *Store) scan(r store.Range) paging {
 	}
 }
 
-// Changes yields the keys that changed after a revision. It reads as Scan does.
-func (s *Store) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+// Changes yields the keys with a prefix that changed after a revision. It reads as Scan does.
+func (s *Store) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	next := func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
 		since := min(after, math.MaxInt64) // Latest is behind all
 		key, rev := []byte("\xff"), since
 		if last.Key != "" {
 			key, rev = []byte(last.Key), last.Rev
 		}
-		rows, err := in.Query(ctx, s.sql.changes, since, rev, key, limit)
+		rows, err := in.Query(ctx, s.sql.changes, since, rev, key, limit, []byte(prefix), []byte(prefix+"\xff"))
 		if err != nil {
 			return nil, s.typed(err, false)
 		}

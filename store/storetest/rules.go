@@ -223,7 +223,7 @@ func (k *kit) every(ctx context.Context, want error) {
 		k.is(c.Compact(ctx), want, "compact")
 	}
 	if c, ok := k.Store.(store.Changer); ok {
-		for _, err := range c.Changes(ctx, 0) {
+		for _, err := range c.Changes(ctx, "", 0) {
 			k.is(err, want, "changes")
 		}
 	}
@@ -261,10 +261,10 @@ func (k *kit) openAgain() {
 }
 
 // follow calls apply for the changes after a revision, and returns the one to go on from. It holds what every
-// call must: revisions above after and in order, each key once, and one last entry without a key.
-func (k *kit) follow(c store.Changer, after store.Revision, apply func(store.Entry)) store.Revision {
+// call must: revisions above after and in order, each key of the prefix once, and one last entry without a key.
+func (k *kit) follow(c store.Changer, prefix string, after store.Revision, apply func(store.Entry)) store.Revision {
 	last, seen, ended := after, map[string]bool{}, false
-	for e, err := range c.Changes(k.ctx, after) {
+	for e, err := range c.Changes(k.ctx, prefix, after) {
 		k.ok(err, "changes")
 		k.must(!ended, "an entry comes after the last one: %+v", e)
 		if e.Key == "" {
@@ -274,6 +274,7 @@ func (k *kit) follow(c store.Changer, after store.Revision, apply func(store.Ent
 		}
 		k.must(after != store.Latest, "a change after the latest: %+v", e)
 		k.must(e.Rev > after && e.Rev >= last, "revision %d comes after %d and %d", e.Rev, after, last)
+		k.must(strings.HasPrefix(e.Key, prefix), "key %q has no prefix %q", e.Key, prefix)
 		k.must(!seen[e.Key], "key %q is there twice", e.Key)
 		seen[e.Key], last = true, e.Rev
 		apply(e)
@@ -295,13 +296,13 @@ func changes(k *kit) {
 		k.must(e.Rev > known[e.Key].Rev, "%q goes back from revision %d to %d", e.Key, known[e.Key].Rev, e.Rev)
 		known[e.Key] = e
 	}
-	at := k.follow(c, store.Latest, nil)
+	at := k.follow(c, "", store.Latest, nil)
 	var writing atomic.Int32
 	writing.Store(4)
 	k.each(5, func(w int) {
 		if w == 4 {
 			for writing.Load() > 0 {
-				at = k.follow(c, at, apply)
+				at = k.follow(c, "", at, apply)
 			}
 			return
 		}
@@ -321,15 +322,18 @@ func changes(k *kit) {
 		}
 	})
 	k.commit(put("last", "x"))
-	at = k.follow(c, at, apply)
+	at = k.follow(c, "", at, apply)
 	k.commit(store.Op{Key: "last", Delete: true})
-	at = k.follow(c, at, apply)
-	k.equal(at, k.follow(c, store.Latest, nil), "latest revision")
+	at = k.follow(c, "", at, apply)
+	k.equal(at, k.follow(c, "", store.Latest, nil), "latest revision")
 	k.must(known["last"].Deleted, "a delete is not told")
+	n := 0
+	k.equal(at, k.follow(c, "shared1", 0, func(e store.Entry) { n += map[bool]int{false: 1}[e.Deleted] }), "latest revision, by a prefix")
+	k.equal(n, len(k.all(store.Range{Prefix: "shared1"})), "keys of a prefix that have changed")
 	if !k.Volatile {
 		k.openAgain()
 		rev := k.commit(put("again", "x"))
-		at = k.follow(k.Store.(store.Changer), at, apply)
+		at = k.follow(k.Store.(store.Changer), "", at, apply)
 		k.must(known["again"].Rev == rev && at == rev, "what was changed after opening again is not told")
 	}
 	for key, want := range log {

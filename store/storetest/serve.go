@@ -28,7 +28,7 @@ func Serve(st store.Changer, socket string) (stop func() error, err error) {
 	return func() error { defer calls.Wait(); return l.Close() }, nil
 }
 
-// request is a commit, or else changes or a scan.
+// request is a commit, or else changes (of the prefix of Range) or a scan.
 type request struct {
 	Ops     []store.Op
 	Range   store.Range
@@ -54,7 +54,7 @@ func answer(st store.Changer, conn net.Conn) {
 	ctx, err := context.Background(), error(nil)
 	entries := st.Scan(ctx, q.Range)
 	if q.Changes {
-		entries = st.Changes(ctx, q.After)
+		entries = st.Changes(ctx, q.Range.Prefix, q.After)
 	}
 	if q.Ops != nil {
 		a.Rev, err = st.Commit(ctx, q.Ops...)
@@ -128,8 +128,8 @@ func (c *client) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry,
 	return c.entries(ctx, request{Range: r})
 }
 
-func (c *client) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
-	return c.entries(ctx, request{Changes: true, After: after})
+func (c *client) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	return c.entries(ctx, request{Changes: true, Range: store.Range{Prefix: prefix}, After: after})
 }
 
 func (c *client) entries(ctx context.Context, q request) iter.Seq2[store.Entry, error] {

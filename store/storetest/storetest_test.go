@@ -97,7 +97,7 @@ type broken struct {
 	get     func(ctx context.Context, key string) (store.Entry, error)
 	scan    func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error]
 	commit  func(ctx context.Context, ops ...store.Op) (store.Revision, error)
-	changes func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error]
+	changes func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error]
 }
 
 func (b *broken) Get(ctx context.Context, key string) (store.Entry, error) { return b.get(ctx, key) }
@@ -107,8 +107,8 @@ func (b *broken) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry,
 func (b *broken) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	return b.commit(ctx, ops...)
 }
-func (b *broken) Changes(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
-	return b.changes(ctx, after)
+func (b *broken) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	return b.changes(ctx, prefix, after)
 }
 
 // Each broken store is caught by the rule that is about it.
@@ -221,9 +221,9 @@ func TestSuiteCatches(t *testing.T) {
 			b.get = last.Get
 		}},
 		{"changes", false, func(b *broken) { // deletes are not told
-			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+			b.changes = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
-					for e, err := range b.Changer.Changes(ctx, after) {
+					for e, err := range b.Changer.Changes(ctx, prefix, after) {
 						if !e.Deleted && !yield(e, err) {
 							return
 						}
@@ -233,9 +233,9 @@ func TestSuiteCatches(t *testing.T) {
 		}},
 		{"changes", false, func(b *broken) { // every third is lost
 			var n atomic.Int32
-			b.changes = func(ctx context.Context, after store.Revision) iter.Seq2[store.Entry, error] {
+			b.changes = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
-					for e, err := range b.Changer.Changes(ctx, after) {
+					for e, err := range b.Changer.Changes(ctx, prefix, after) {
 						if (e.Key == "" || n.Add(1)%3 > 0) && !yield(e, err) {
 							return
 						}
