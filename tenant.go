@@ -20,10 +20,7 @@ import (
 )
 
 // Bounds of the tenants that are in memory without a run that works on them.
-const (
-	maxIdle   = 256
-	idleAfter = time.Hour
-)
+const maxIdle, idleAfter = 256, time.Hour
 
 // tenants are those in memory: each is opened at its first use, and unloaded when nobody has used it for an
 // hour, or when too many others were used since. One that a run works on stays. They are one map, and not a
