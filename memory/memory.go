@@ -86,10 +86,7 @@ type Link struct {
 // Link name have at most [store.MaxID] bytes, and one with a secret or what is no UTF-8 becomes its hash.
 const MaxText = 16 << 10
 
-const (
-	maxPlan  = 64 << 10
-	maxLinks = 64
-)
+const maxPlan, maxLinks = 64 << 10, 64
 
 // Draft is a memory to be written. Kind and Content are required.
 type Draft struct {

@@ -726,7 +726,7 @@ func TestTwoProcesses(t *testing.T) {
 				if j >= 50 {
 					run = fmt.Sprint("both/", j)
 				}
-				err := store.ErrConflict // which a Group returns when another process is faster 16 times in a row
+				err := store.ErrConflict // which a Group returns when another process is faster each time
 				for errors.Is(err, store.ErrConflict) {
 					err = b.Observe(ctx, rank.Sample{Run: run, Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Delivered, At: start})
 				}

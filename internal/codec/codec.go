@@ -25,10 +25,7 @@ const MaxRecord = 512 << 10
 
 // version is the format that Marshal writes. Formats to come have the bytes up to maxVersion; what begins
 // with another byte is no record.
-const (
-	version    = 1
-	maxVersion = 31
-)
+const version, maxVersion = 1, 31
 
 // The options are constants: they fail always or never.
 var (
@@ -146,22 +143,24 @@ func Put(b *store.Batch, key string, v any, c store.Condition) error {
 	return b.Put(key, value, c)
 }
 
-// Scan yields the entries of some kinds in all scopes of a tenant's store. Where there are many of another
-// kind, it steps over those.
+// Scan yields the entries of some kinds in all scopes of a tenant's store. Where a scope has many of another
+// kind, it steps over the rest of those. To look anew costs PostgreSQL as much as to read about a thousand.
 func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.Entry, error] {
-	const patience = 64 // entries of other kinds before it looks for the next one
+	const patience = 1000 // entries of another kind of a scope before it looks for the next one
 	return func(yield func(store.Entry, error) bool) {
-		for again, after := true, ""; again; {
-			again = false
-			others := 0
+		after, of := "", "/" // of: what the keys of the other kind begin with
+		for others := patience; others == patience; {
+			others = 0
 			for e, err := range st.Scan(ctx, store.Range{Prefix: "s/", After: after}) {
 				scope, kind, _, _ := store.ParseKey(e.Key)
 				if err != nil || slices.Contains(kinds, kind) {
 					if !yield(e, err) || err != nil {
 						return
 					}
-				} else if others++; others > patience {
-					again, after = true, strings.TrimSuffix(scope.Prefix(kind), "/")+"0" // which follows "/"
+				} else if !strings.HasPrefix(e.Key, of) {
+					of, others = scope.Prefix(kind), 0
+				} else if others++; others == patience {
+					after = strings.TrimSuffix(of, "/") + "0" // which follows "/"
 					break
 				}
 			}

@@ -106,10 +106,11 @@ func TestLoadStaged(t *testing.T) {
 // counting counts the entries that are read.
 type counting struct {
 	store.Store
-	n int
+	n, scans int
 }
 
 func (c *counting) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	c.scans++
 	return func(yield func(store.Entry, error) bool) {
 		for e, err := range c.Store.Scan(ctx, r) {
 			if c.n++; !yield(e, err) {
@@ -123,8 +124,8 @@ func (c *counting) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entr
 func TestScan(t *testing.T) {
 	st := &counting{Store: store.NewMem()}
 	for _, scope := range []store.Scope{"acme", "acme/anna", "acme/ben"} {
-		for _, kind := range []string{"a", "b", "bb", "c", "d"} {
-			for n := range map[bool]int{true: 500, false: 3}[kind == "bb" || kind == "d"] {
+		for _, kind := range []string{"a", "b", "bb", "c", "d", "e"} {
+			for n := range map[string]int{"bb": 5000, "d": 5000, "e": 900}[kind] + 3 {
 				_, err := st.Commit(t.Context(), store.Op{Key: scope.Key(kind, fmt.Sprint(n))})
 				require.NoError(t, err)
 			}
@@ -141,5 +142,6 @@ func TestScan(t *testing.T) {
 		found[kind]++
 	}
 	require.Equal(t, map[string]int{"b": 9, "c": 9}, found)
-	require.Less(t, st.n, 600)
+	require.Less(t, st.n, 3*(1000+1000+900+20)+120)
+	require.Equal(t, 1+3*2, st.scans, "none for what is not many")
 }
