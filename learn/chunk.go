@@ -187,14 +187,11 @@ func (m *match) wrong(all []*delivery) string {
 		if why := v.formed(column(all, i)); why != "" {
 			return fmt.Sprintf("%s is %s, %s", v.path, show(v.now), why)
 		}
-		var with []*delivery // those that had the same word: 400 mg is near 500 mg, and 400 g is not
-		if typeOf(v.now) == "string" {
-			with = slices.DeleteFunc(slices.Clone(all), func(d *delivery) bool { return d.in[i].v != v.now })
-		}
+		apart := func(d *delivery) bool { return typeOf(v.now) != "string" || d.in[i].v != v.now }
+		with := slices.DeleteFunc(slices.Clone(all), apart) // 400 mg is near 500 mg, and 400 g is not
 		for j, n := range m.values {
 			if len(with) > 0 && typeOf(n.now) == "number" && !near(n.now, column(with, j), 1.5) {
-				const far = "%s is %s, far from what was delivered with %s"
-				return fmt.Sprintf(far, n.path, show(n.now), show(v.now))
+				return n.path + " is " + show(n.now) + ", far from what was delivered with " + show(v.now)
 			}
 		}
 	}
@@ -210,7 +207,7 @@ func (m *match) wrong(all []*delivery) string {
 			}
 		}
 	}
-	return m.leftover()
+	return cmp.Or(m.leftover(), m.refuted(all))
 }
 
 // leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if
@@ -244,9 +241,6 @@ func (m *match) leftover() string {
 // where letters may mean anything, has other digits alone.
 func (v *value) formed(former []any) string {
 	isWord := strings.Contains(v.path, "{")
-	if isWord { // that of a third delivery may mean what was done there only
-		former = v.was
-	}
 	switch {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
@@ -329,7 +323,7 @@ func common(a, b []string) (n int) {
 	return n
 }
 
-// operand is a value as it is related to others: its text, the form of one with digits, and its number.
+// operand is a value as it is related to others: its text, the form of that, and its number.
 type operand struct {
 	text, form string
 	n          float64
@@ -337,10 +331,8 @@ type operand struct {
 }
 
 func operandOf(v any) operand {
-	o := operand{text: word(v)}
-	if o.n, o.number = float(v); digits.MatchString(o.text) {
-		o.form = kinds(o.text)
-	}
+	o := operand{text: word(v), form: kinds(word(v))}
+	o.n, o.number = float(v)
 	return o
 }
 
@@ -353,7 +345,7 @@ func relation(x, y operand) string {
 		return fmt.Sprint(x.n < y.n)
 	case holds(x.text, y.text) || holds(y.text, x.text):
 		return "inside"
-	case len(x.text) == len(y.text) && x.form != "" && x.form == y.form:
+	case len(x.text) == len(y.text) && x.form == y.form && digits.MatchString(x.text):
 		return fmt.Sprint(x.text < y.text)
 	}
 	return "other"

@@ -394,3 +394,19 @@ func TestSuggestionsInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, s.Calls, b.before(c).Suggestions[0].Calls)
 }
+
+// What a third scope did otherwise speaks for no value of a case: unmute is level 5 there, and fires nothing here.
+func TestValueOfAScopeThatDisagrees(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	of := func(scope memory.Scope, do string, id int) learn.Case {
+		in := fmt.Sprintf(`{"do":%q,"id":%d}`, do, id)
+		return learn.Case{Scope: scope, Lessons: "acme", Text: "set it", Inputs: json.RawMessage(in)}
+	}
+	for i, do := range []string{"mute", "silence", "unmute"} {
+		call := fmt.Sprintf(`{"id":%d,"level":%d}`, 12+i, i/2*5)
+		b.deliver(of(memory.Scope(fmt.Sprint("acme/s", i)), do, 12+i), plan("set", call))
+	}
+	a := b.before(of("acme/new", "mute", 13))
+	require.Equal(t, `{"id":13,"level":0}`, string(a.Fires.Calls[0].Inputs))
+	require.Nil(t, b.before(of("acme/new", "unmute", 13)).Fires)
+}

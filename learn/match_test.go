@@ -304,6 +304,34 @@ func TestFireIsTrueOfAllDeliveries(t *testing.T) {
 	}
 }
 
+// What two deliveries have in common by chance, such as who asked, is not what decides: a value that only a delivery
+// made otherwise had, and a number that is not between those of the deliveries made alike, may be what does.
+func TestFireAgainstNoDelivery(t *testing.T) {
+	k := kept{}
+	for _, d := range [][2]string{
+		{`{"id":"A-10","n":12,"kind":"green","by":"cy"}`, `{"id":"A-10","n":12,"queue":2}`},
+		{`{"id":"A-12","n":9,"kind":"red","by":"al"}`, `{"id":"A-12","n":9,"queue":1}`},
+		{`{"id":"A-13","n":14,"kind":"blue","by":"cy"}`, `{"id":"A-13","n":14,"queue":2}`},
+	} {
+		of, calls := did("do it", d[0], d[1])
+		k.deliver(t, of, calls)
+	}
+	for in, want := range map[string]string{
+		`{"id":"A-14","n":13,"kind":"blue","by":"cy"}`:  `do0{"id":"A-14","n":13,"queue":2}`,
+		`{"id":"A-14","n":12,"kind":"green","by":"cy"}`: `do0{"id":"A-14","n":12,"queue":2}`,
+		`{"id":"A-14","n":12,"kind":"red","by":"cy"}`:   "", // red was queue 1
+		`{"id":"A-14","n":9,"kind":"blue","by":"cy"}`:   "", // so was 9
+		`{"id":"A-14","n":11,"kind":"blue","by":"cy"}`:  "", // between 9 and 12
+		`{"id":"A-14","n":15,"kind":"blue","by":"cy"}`:  "",
+		`{"id":"A-12","n":13,"kind":"blue","by":"cy"}`:  "",
+		`{"id":"A-14","n":13,"kind":"gray","by":"cy"}`:  "",
+	} {
+		of, _ := did("do it", in)
+		calls, why := k.fire(t, of)
+		require.Equal(t, want, shown(calls), "%s: %s", in, why)
+	}
+}
+
 // Whatever fires says the values of the case at hand in place of the former ones, and nothing of those.
 func TestFireProperty(t *testing.T) {
 	fired := 0

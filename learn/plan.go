@@ -396,9 +396,8 @@ var noRecord = new(record)  // of a key that is not there
 func none(*delivery) string { return "" }
 
 // fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
-// rules those that hold. Two deliveries are the least that tell what is constant from what varies, so any two
-// that agree will do, of two scopes or of the case's own, one of which is its own where it has delivered the
-// plan, unless they mean other calls for a third of their scopes; where two pairs mean different calls, none does.
+// rules those that hold. Two deliveries are the least that tell what varies: any two that agree, of two scopes or
+// of its own, one of which is its own where it has delivered the plan; no two pairs that mean different calls.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
@@ -420,13 +419,7 @@ func (p *plan) fire(
 				continue // others may mean something else by the words
 			}
 			got, no := agree(a, b, now, p.Deliveries, calls)
-			if no == "" {
-				no = p.outvoted(a, b, all, since)
-			}
-			if no == "" && calls == nil && p.refuted(a, b) {
-				no = "another delivery was made otherwise than these two mean"
-			}
-			if no != "" {
+			if no = cmp.Or(no, p.outvoted(a, b, all, since)); no != "" {
 				why = cmp.Or(why, no)
 				continue
 			}
@@ -450,29 +443,44 @@ func (p *plan) fire(
 // outvoted says that another plan has delivered cases that share what two deliveries have in common, too. This
 // one takes two more of them than any other has: so a model that is wrong now and then is outvoted.
 func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
-	most := max(0, p.sharing(a, b, time.Time{})-2)
+	most := max(0, sharing(p.Deliveries, a, b, time.Time{})-2)
 	for _, o := range all {
-		if o.ID != p.ID && !o.Retired && o.sharing(a, b, since) > most {
+		if o.ID != p.ID && !o.Retired && sharing(o.Deliveries, a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 		}
 	}
 	return ""
 }
 
-// refuted reports whether two deliveries mean other calls than the case of a third of their scopes has had.
-func (p *plan) refuted(a, b *delivery) bool {
-	return slices.ContainsFunc(p.Deliveries, func(d *delivery) bool {
-		if d == a || d == b || d.scope != a.scope && d.scope != b.scope {
-			return false
+// refuted says how deliveries that were made otherwise refute the two of a match. One of their scopes has what the
+// two share; or it lacks some of that, and then anything else may be what decided: no value at hand may be one
+// that such alone had, and no number beyond those of the deliveries that were made as the two were.
+func (m *match) refuted(all []*delivery) string {
+	a, b := m.of[0], m.of[1]
+	var alike, other []*delivery
+	for _, d := range all {
+		if _, why := newMatch([]*delivery{a, b, d}, nil).calls(nil); why == "" {
+			alike = append(alike, d)
+		} else if d.scope == a.scope || d.scope == b.scope { // others may mean something else by the words
+			other = append(other, d)
 		}
-		calls, why := agree(a, b, &shape{in: d.in}, p.Deliveries, d.Calls)
-		return why == "" && !samePlan(calls, d.Calls)
-	})
+	}
+	if sharing(other, a, b, time.Time{}) > 0 {
+		return "another delivery was made otherwise than these two mean"
+	}
+	for i, v := range m.values {
+		theirs := column(alike, i)
+		beyond := len(alike) < len(all) && typeOf(v.now) == "number" && !near(v.now, theirs, 1)
+		if beyond || slices.Contains(column(all, i), v.now) && !slices.Contains(theirs, v.now) {
+			return fmt.Sprintf("%s is %s, and another delivery was made otherwise", v.path, show(v.now))
+		}
+	}
+	return ""
 }
 
 // sharing counts the deliveries since a time that have what the inputs of two share.
-func (p *plan) sharing(a, b *delivery, since time.Time) (n int) {
-	for _, d := range p.Deliveries {
+func sharing(of []*delivery, a, b *delivery, since time.Time) (n int) {
+	for _, d := range of {
 		has := !d.At.Before(since)
 		for i, l := range a.in {
 			has = has && (l != b.in[i] || l == d.in[i])
