@@ -14,6 +14,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/contrib/console"
+	"github.com/arc-learn/arc/contrib/dash"
 	"github.com/arc-learn/arc/memory"
 )
 
@@ -80,21 +81,18 @@ func (c *command) result(name string, v any, err error) error {
 func (c *command) text(name string, v any) (string, error) {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"paint": c.Paint, "short": short, "took": took, "usage": usageText, "plural": english.Plural,
-		"state":   func(s any) string { return c.Paint(paints[fmt.Sprint(s)], fmt.Sprint(s)) },
-		"cut":     func(used int, text string) string { return cut(text, c.Width-used) },
-		"inc":     func(i int) int { return i + 1 },
-		"percent": func(x float64) float64 { return 100 * x },
-		"line":    func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
+		"state":  func(s any) string { return c.Paint(paints[fmt.Sprint(s)], fmt.Sprint(s)) },
+		"cut":    func(used int, text string) string { return cut(text, c.Width-used) },
+		"inc":    func(i int) int { return i + 1 },
+		"uplift": dash.Uplift,
+		"line":   func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
 		"coloured": func(state, text string) string { // its first word
 			word, rest, _ := strings.Cut(text, ":")
 			return c.Paint(paints[state], word) + ":" + rest
 		},
 		"words": func(r *arc.Report) string { return strings.TrimPrefix(string(r.Cause)+": "+r.Text, ": ") },
 		"saved": func(text string) string {
-			_, saved, _ := strings.Cut(text, "\nlearned plans: ")
-			if strings.HasPrefix(saved, "no data") {
-				return ""
-			}
+			_, saved, _ := strings.Cut(text, "\nlearned plans: about ")
 			return saved
 		},
 		"counts": counts[string], "kinds": counts[memory.Kind],

@@ -528,6 +528,10 @@ func TestHealth(t *testing.T) {
 	out := s.ok("health")
 	require.NotRegexp(t, "^healthy", out)
 	require.Contains(t, out, "5 of 8")
+	require.Contains(t, out, "holdout: 0.1 in arc.yaml")
+	s.write("arc.yaml", scripts+"holdout: 0.3\n")
+	out = s.ok("health")
+	require.Contains(t, out, "with memory, beside runs without it:\n  Delivered: no data\n  Model calls a case: no data\n", "none yet")
 }
 
 // E11: colours of states on a terminal, none with NO_COLOR, into a pipe, or where TERM is dumb; E13: JSON.

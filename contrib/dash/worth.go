@@ -42,8 +42,10 @@ type bill struct {
 // Tokens are those of input and output.
 func (b bill) Tokens() int { return b.Input + b.Output }
 
-// add takes in what nobody, or somebody, has told.
-func (b *bill) add(u *reason.Usage) {
+// add takes in a run, and what nobody, or somebody, has told of it.
+func (b *bill) add(r *arc.Report) {
+	u := r.Usage
+	b.Attempts += r.Attempts
 	if b.N++; u == nil || u.CostUSD == nil && u.EstimateUSD == nil {
 		b.Untold++
 	}
@@ -77,26 +79,17 @@ func (d *dash) value(rq *request) (any, error) {
 		return nil, err
 	}
 	w, u := worth{Held: h.Uplift.Delivered.N > 0}, h.Uplift
-	_, w.Saved, w.Known = strings.Cut(h.Text(), "\nlearned plans: ")
-	w.Known = w.Known && !strings.HasPrefix(w.Saved, "no data")
-	w.Uplift = [][2]string{
-		{"Delivered", interval(u.Delivered, percent)},
-		{"Model calls a case", interval(u.Calls, plain)},
-		{"Dollars a case", interval(u.USD, dollars)},
-	}
+	_, w.Saved, w.Known = strings.Cut(h.Text(), "\nlearned plans: about ")
+	w.Uplift = Uplift(u)
 	days := make([]bill, worthDays)
 	for i := range days {
 		days[i].Name = day(from.AddDate(0, 0, i))
 	}
 	for _, r := range runs {
 		on := day(cmp.Or(r.Ended, r.Began))
-		i := slices.IndexFunc(days, func(b bill) bool { return b.Name == on })
-		if i < 0 {
-			continue
-		}
-		for _, b := range []*bill{&days[i], &w.All} {
-			b.add(r.Usage)
-			b.Attempts += r.Attempts
+		if i := slices.IndexFunc(days, func(b bill) bool { return b.Name == on }); i >= 0 {
+			days[i].add(r)
+			w.All.add(r)
 		}
 	}
 	w.Top = 1
@@ -135,6 +128,16 @@ func workers(rq *request, from time.Time) ([]bill, error) {
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// Uplift says in words what a treatment changes, for each figure its name and the difference: with its 95 %
+// interval, or that this is not known yet, or that there is no data.
+func Uplift(u meta.Uplift) [][2]string {
+	return [][2]string{
+		{"Delivered", interval(u.Delivered, percent)},
+		{"Model calls a case", interval(u.Calls, plain)},
+		{"Dollars a case", interval(u.USD, dollars)},
+	}
 }
 
 // interval says a difference, and between what bounds it is.
