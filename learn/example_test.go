@@ -84,7 +84,7 @@ func check(err error) {
 // loop is yours. ask has the model call tools until it answers.
 type loop struct {
 	tool  func(reason.PlanCall) (result []byte)
-	ask   func(prompt string) (answer string, made []reason.PlanCall)
+	ask   func(prompt string) (answer string, made []reason.PlanCall, took *reason.Usage)
 	check func(answer string) (complaint string) // the gate
 }
 
@@ -107,8 +107,8 @@ func (l loop) answer(ctx context.Context, layer *learn.Layer, order string) stri
 			}
 		}
 	}
-	answer, more := l.ask(prompt)
-	outcome := learn.Outcome{Verdict: learn.Delivered, Answer: answer}
+	answer, more, took := l.ask(prompt)
+	outcome := learn.Outcome{Verdict: learn.Delivered, Answer: answer, Usage: took}
 	outcome.Plan = &reason.Plan{Calls: append(made, more...)}
 	if outcome.Complaint = l.check(answer); outcome.Complaint != "" {
 		outcome.Verdict = learn.Failed
@@ -128,7 +128,7 @@ func ExampleLayer_around() {
 	asked := 0
 	l := loop{
 		tool: func(c reason.PlanCall) []byte { return []byte(`{"shipped":"Monday"}`) },
-		ask: func(prompt string) (answer string, made []reason.PlanCall) {
+		ask: func(prompt string) (answer string, made []reason.PlanCall, took *reason.Usage) {
 			asked++ // for the answer
 			if !strings.Contains(prompt, "lookup returned") {
 				asked++ // and before it for the call
@@ -137,7 +137,7 @@ func ExampleLayer_around() {
 				c.ResultDigest = tools.Digest([]byte(`{"shipped":"Monday"}`))
 				made = append(made, c)
 			}
-			return "It was shipped on Monday.", made
+			return "It was shipped on Monday.", made, &reason.Usage{Calls: asked}
 		},
 		check: func(answer string) string {
 			if !strings.Contains(answer, "shipped") {
