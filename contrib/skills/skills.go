@@ -8,7 +8,7 @@
 // A file has what the plan is for, its calls with {name} for parameters, and its evidence:
 //
 //	---
-//	name: small-refund-refund-order-payments-refund-5f1c2a
+//	name: small-refund-refund-order-order-5f1c2a
 //	description: "Use for: small refund: refund order {order}"
 //	retired: false
 //	metadata:
@@ -127,13 +127,14 @@ var (
 
 // file returns the name and the text of a plan's file.
 func file(s reason.Suggestion) (name, text string) {
-	steps, names := make([]step, len(s.Calls)), ""
+	steps := make([]step, len(s.Calls))
 	for i, c := range s.Calls {
-		steps[i], names = step{c.Name, c.Inputs}, names+" "+c.Name
+		steps[i] = step{c.Name, c.Inputs}
 	}
 	calls, _ := json.MarshalIndent(steps, "", "  ") // inputs of a plan are JSON
-	slug := strings.Trim(others.ReplaceAllString(strings.ToLower(s.Name+names), "-"), "-")
-	name = strings.TrimRight(slug[:min(len(slug), 48)], "-") + "-" + digest(s.ID)[:6]
+	slug := strings.Trim(others.ReplaceAllString(strings.ToLower(s.Name), "-"), "-")
+	slug = strings.TrimRight(slug[:min(len(slug), 48)], "-") // "": the words have no such letter
+	name = strings.TrimLeft(slug+"-"+digest(s.ID)[:6], "-")
 	what := strings.ReplaceAll(strings.Join(strings.Fields(s.Name), " "), "```", "'''")
 	short := []rune("Use for: " + what)
 	description, _ := json.Marshal(string(short[:min(len(short), 250)])) // a string is JSON

@@ -219,3 +219,20 @@ func TestSkillsOfALessonsScope(t *testing.T) {
 	a := b.before(other)
 	require.Equal(t, plan("refund", `{"id":"SO-105","memo":"SO-105: sorry"}`).Calls, a.Fires.Calls, a.Why)
 }
+
+// A name of no Latin letter or digit is the plan's digest.
+func TestSkillsInOtherLetters(t *testing.T) {
+	b, dir := open(t), t.TempDir()
+	for i := range 2 {
+		c, p := refund("acme", fmt.Sprint("SO-10", i))
+		c.Text = "請退款"
+		b.deliver(c, p)
+	}
+	n, err := skills.Write(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	found, err := reason.LoadSkills(os.DirFS(dir))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Len(t, found[0].Name, 6)
+}
