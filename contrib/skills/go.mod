@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/arc-learn/arc v0.1.0
+	github.com/google/renameio/v2 v2.0.2
 	github.com/stretchr/testify v1.12.1
 )
 

@@ -22,6 +22,7 @@
 package skills
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -33,6 +34,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2/maybe"
 
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -71,13 +74,7 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return written, fmt.Errorf("skills: %w", err)
 		}
-		err = os.MkdirAll(filepath.Dir(path), 0o755)
-		if err == nil {
-			err = os.WriteFile(path+".new", []byte(text), 0o644)
-		}
-		if err == nil { // else a disk that is full would leave half a file
-			err = os.Rename(path+".new", path)
-		}
+		err = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o755), maybe.WriteFile(path, []byte(text), 0o644))
 		if err != nil {
 			return written, fmt.Errorf("skills: %w", err)
 		}
