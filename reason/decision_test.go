@@ -163,7 +163,7 @@ func TestLoadSkills(t *testing.T) {
 		{Name: "go-test", Description: "Run Go tests.", Text: "Run them.\n\n---\nmore", Agent: "You test.", Fields: map[string]string{"license": "MIT"}},
 	}, skills)
 	for name, want := range map[string]string{
-		"c": "given twice", "d": "d/SKILL.md: the front matter between two lines --- has no text under",
+		"c": "given twice, and first in b/SKILL.md", "d": "d/SKILL.md: the front matter between two lines --- has no text under",
 		"e": "not closed", "f": "f/SKILL.md: the front matter between two lines --- has no text under name",
 		"g": "not 1 to 64", "h": "not UTF-8", "i": "more than 65536 bytes", "j": "line 2", "k": "no text under description",
 	} {

@@ -40,20 +40,19 @@ var skillName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // each file that could not. Links are followed as fsys does.
 func LoadSkills(fsys fs.FS) ([]Skill, error) {
 	files, err := fs.Glob(fsys, "*/SKILL.md")
-	if err != nil {
-		return nil, err
-	}
+	errs := []error{err}
 	var out []Skill
-	var errs []error
+	named := make(map[string]string) // the file of a name
 	for _, file := range files {
 		s, err := loadSkill(fsys, file)
-		if err == nil && slices.ContainsFunc(out, func(o Skill) bool { return o.Name == s.Name }) {
-			err = fmt.Errorf("the name %q is given twice", s.Name)
+		if first := named[s.Name]; err == nil && first != "" {
+			err = fmt.Errorf("the name %q is given twice, and first in %s", s.Name, first)
 		}
 		if err != nil {
 			errs = append(errs, &fs.PathError{Op: "skill", Path: file, Err: err})
 			continue
 		}
+		named[s.Name] = file
 		out = append(out, s)
 	}
 	slices.SortFunc(out, func(a, b Skill) int { return strings.Compare(a.Name, b.Name) })
