@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -117,11 +118,97 @@ func TestSkills(t *testing.T) {
 	}
 	require.NotNil(t, b.before(c).Fires)
 
+	require.Equal(t, 1, write(), "with what has delivered it since")
 	require.NoError(t, os.WriteFile(paths[0], text, 0o644)) // as by git checkout
-	require.Equal(t, []int{0, 1, 0, 0}, []int{write(), read(), read(), write()})
-	a = b.before(c)
-	require.Nil(t, a.Fires, "what was reviewed is what is suggested")
-	require.Contains(t, string(a.Suggestions[0].Calls[0].Inputs), "refund of {order}")
+	require.Zero(t, read(), "as Write wrote it, it says nothing")
+	now, err := os.ReadFile(paths[0])
+	require.NoError(t, err)
+	require.Contains(t, string(now), "{order}: refunded, sorry")
+	require.NotNil(t, b.before(c).Fires)
+}
+
+// What is said elsewhere holds, whatever a file has that nobody has changed since it was read or written.
+func TestSkillsOfAPlanThatIsEditedElsewhere(t *testing.T) {
+	b, dir := open(t), t.TempDir()
+	for i := range 2 {
+		b.deliver(refund("acme", fmt.Sprint("SO-10", i)))
+	}
+	_, err := skills.Write(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
+	require.NoError(t, err)
+	require.Len(t, paths, 1)
+	text := func() string {
+		raw, err := os.ReadFile(paths[0])
+		require.NoError(t, err)
+		return string(raw)
+	}
+	known := func() reason.Suggestion {
+		k, err := b.Known(t.Context(), "acme")
+		require.NoError(t, err)
+		return k.Suggestions[0]
+	}
+	edit := func(s reason.Suggestion) {
+		did, err := b.Edit(t.Context(), "acme", s)
+		require.NoError(t, err)
+		require.True(t, did)
+	}
+	read := func(old, new string) (int, error) {
+		require.Contains(t, text(), old)
+		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(text(), old, new, 1)), 0o644))
+		return skills.Read(t.Context(), b.Layer, "acme", dir)
+	}
+	k := known()
+	k.Retired = true
+	edit(k)
+	n, err := read("", "")
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.True(t, known().Retired)
+	require.Contains(t, text(), "retired: true")
+
+	for _, wrong := range []string{"retired: nein", "retired: null", "retired:", "Retired: false", "licence: none"} {
+		_, err = read("retired: true", wrong)
+		require.ErrorContains(t, err, filepath.Base(filepath.Dir(paths[0]))+": retired is neither true nor false")
+		require.True(t, known().Retired)
+		require.Contains(t, text(), wrong, "it stays as it is")
+		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(text(), wrong, "retired: true", 1)), 0o644))
+	}
+	n, err = read("retired: true", "retired: False # by Anna")
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.False(t, known().Retired)
+	c, _ := refund("acme", "SO-105")
+	require.NotNil(t, b.before(c).Fires)
+
+	// A copy under a name of its own would have its word again and again.
+	copied := filepath.Join(dir, "of-anna", "SKILL.md")
+	require.NoError(t, os.Mkdir(filepath.Dir(copied), 0o755))
+	whole := regexp.MustCompile("name: .*").ReplaceAllString(text(), "name: of-anna")
+	require.NoError(t, os.WriteFile(copied, []byte(strings.Replace(whole, "retired: false", "retired: true", 1)), 0o644))
+	n, err = skills.Read(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.NoError(t, os.RemoveAll(filepath.Dir(copied)))
+
+	n, err = read(`"refund"`, `"credit"`)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	k = known()
+	require.Equal(t, "credit", k.Calls[0].Name)
+	k.Calls = append(k.Calls, k.Calls[0])
+	edit(k)
+	n, err = read("", "")
+	require.NoError(t, err)
+	require.Zero(t, n, "what was read is read once")
+	require.Equal(t, k.Calls, known().Calls)
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, all, 1, "a plan has one file")
+	require.Equal(t, 2, strings.Count(text(), `"credit"`))
+	n, err = read("[\n", "[ \n\n")
+	require.NoError(t, err)
+	require.Zero(t, n, "the same calls in other lines are no change")
 }
 
 // What is learned of a plan later is no change of its file.
@@ -141,6 +228,12 @@ func TestSkillsOfAPlanThatChanges(t *testing.T) {
 	n, err := skills.Write(t.Context(), b.Layer, "acme", dir)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
+	require.NoError(t, err)
+	former := filepath.Join(t.TempDir(), "former")
+	require.NoError(t, os.Link(files[0], former))
+	whole, err := os.ReadFile(former)
+	require.NoError(t, err)
 	was := calls()
 	deliver("SO-3", "SO-4")
 	require.NotEqual(t, was, calls())
@@ -149,18 +242,12 @@ func TestSkillsOfAPlanThatChanges(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
-	require.NoError(t, err)
-	former := filepath.Join(t.TempDir(), "former")
-	require.NoError(t, os.Link(files[0], former))
-	whole, err := os.ReadFile(former)
-	require.NoError(t, err)
-	n, err = skills.Write(t.Context(), b.Layer, "acme", dir)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
 	kept, err := os.ReadFile(former)
 	require.NoError(t, err)
 	require.Equal(t, whole, kept, "the new one takes its place whole: a full disk leaves the former")
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"id": "{ref}"`, "it is written anew")
 	require.JSONEq(t, `{"id":"{ref}"}`, calls())
 }
 
