@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
@@ -18,7 +19,8 @@ import (
 	"github.com/arc-learn/arc/reason"
 )
 
-// Options of an Around. Nil and the zero value are the defaults.
+// Options of an Around. Nil and the zero value are the defaults. Guard, Health and Restart have ten minutes each,
+// in their context: what ignores that holds its run, and what is merged after it.
 type Options struct {
 	Dir  string                 // where worktrees are made; "": the repository's folder with ".worktrees" added
 	Only func(c *act.Call) bool // which attempts work in a worktree; nil: all
@@ -264,7 +266,7 @@ func (j *job) deliver(ctx context.Context) error {
 
 // ask calls a function of the host; nil: there is none. A panic is its error, as work must not stay half done.
 func ask(ctx context.Context, f func(ctx context.Context, dir string) error, dir git) error {
-	_, err := call.Do(ctx, 0, func(ctx context.Context) (none struct{}, err error) {
+	_, err := call.Do(ctx, 10*time.Minute, func(ctx context.Context) (none struct{}, err error) {
 		if f != nil {
 			err = f(ctx, string(dir))
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -179,8 +180,14 @@ func TestNothingIsLost(t *testing.T) {
 func TestHealth(t *testing.T) {
 	repo := repository(t)
 	restarted := 0
+	ends := func(ctx context.Context) { // whatever the attempt's does
+		at, ok := ctx.Deadline()
+		require.True(t, ok)
+		require.LessOrEqual(t, time.Until(at), 10*time.Minute)
+	}
 	a := around(t, repo, &worktree.Options{
-		Health: func(_ context.Context, dir string) error {
+		Health: func(ctx context.Context, dir string) error {
+			ends(ctx)
 			if _, err := os.Stat(dir + "/bad.txt"); err == nil {
 				write(t, repo+"/c.txt", "of a person\n") // somebody commits meanwhile
 				git(t, repo, "add", "c.txt")
@@ -189,7 +196,7 @@ func TestHealth(t *testing.T) {
 			}
 			return nil
 		},
-		Restart: func(context.Context, string) error { restarted++; panic("nobody there") },
+		Restart: func(ctx context.Context, _ string) error { ends(ctx); restarted++; panic("nobody there") },
 	})
 	got := attempt(t, a, "1", delivered, func(dir string) { write(t, dir+"/bad.txt", "bad") })
 	require.Equal(t, rank.Failed, got.Outcome)
