@@ -44,7 +44,7 @@ func New(ctx context.Context, repo string, o *Options) (*Around, error) {
 	a := &Around{o: *cmp.Or(o, new(Options)), merge: make(chan struct{}, 1)}
 	top, err := git(repo).do(ctx, "rev-parse", "--path-format=absolute", "--show-toplevel")
 	if a.repo = git(top); err == nil {
-		_, err = a.branch(ctx)
+		_, err = a.checkedOut(ctx)
 	}
 	if err == nil {
 		a.o.Dir, err = filepath.Abs(cmp.Or(a.o.Dir, top+".worktrees"))
@@ -55,8 +55,8 @@ func New(ctx context.Context, repo string, o *Options) (*Around, error) {
 	return a, nil
 }
 
-// branch is what is checked out in the repository.
-func (a *Around) branch(ctx context.Context) (string, error) {
+// checkedOut is the branch of the repository's own tree.
+func (a *Around) checkedOut(ctx context.Context) (string, error) {
 	name, err := a.repo.do(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err != nil {
 		err = fmt.Errorf("no branch is checked out in %s", a.repo)
@@ -75,11 +75,14 @@ func Dir(ctx context.Context) string {
 // job is the work of one attempt.
 type job struct {
 	*Around
-	branch, onto string // its own, and the one that it began from, into which it is merged
-	tree         git
-	base         string // the commit that it began from
-	about        string // the first line of commit messages
+	begun
+	branch string // its own
+	tree   git
+	about  string // the first line of commit messages
 }
+
+// begun is where an attempt began: the commit, and what was checked out, into which it is merged.
+type begun struct{ Base, Onto string }
 
 // refused is in the chain of what the work itself is to blame for.
 type refused struct{ error }
@@ -140,16 +143,13 @@ func failed(a act.Attempt, err error) act.Attempt {
 func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	a.trees.Lock()
 	defer a.trees.Unlock()
-	onto, err := a.branch(ctx)
-	if err != nil {
-		return nil, err
-	}
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(c.Key())))[:12]
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
 	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
 	about = cmp.Or(about, "work of an agent")
-	j := &job{Around: a, branch: "arc/" + name, onto: onto, tree: git(filepath.Join(a.o.Dir, name)), about: about}
-	if j.base, err = act.Step(ctx, "worktree", nil, j.make); err != nil {
+	j := &job{Around: a, branch: "arc/" + name, tree: git(filepath.Join(a.o.Dir, name)), about: about}
+	var err error
+	if j.begun, err = act.Step(ctx, "worktree", nil, j.make); err != nil {
 		return nil, err
 	}
 	_, gone := os.Stat(string(j.tree))
@@ -165,21 +165,23 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	}
 	// All of it was merged, and the process ended before the run was told.
 	if err = j.removeTree(ctx); err == nil {
-		j.base, err = j.make(ctx)
+		j.begun, err = j.make(ctx)
 	}
 	return j, err
 }
 
-// make makes the worktree, unless it has a branch, and returns the commit that it begins from.
-func (j *job) make(ctx context.Context) (string, error) {
-	if base, err := j.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil {
-		return base, nil
+// make makes the worktree, unless it has a branch.
+func (j *job) make(ctx context.Context) (b begun, err error) {
+	if b.Onto, err = j.checkedOut(ctx); err != nil {
+		return b, err
 	}
-	base, err := j.repo.do(ctx, "rev-parse", "--verify", "HEAD^{commit}")
-	if err != nil {
-		return "", err
+	if b.Base, err = j.repo.do(ctx, "merge-base", "HEAD", j.branch); err == nil {
+		return b, nil
 	}
-	_, err = j.repo.do(ctx, "worktree", "add", "--quiet", "-b", j.branch, string(j.tree), base)
+	if b.Base, err = j.repo.do(ctx, "rev-parse", "--verify", "HEAD^{commit}"); err != nil {
+		return b, err
+	}
+	_, err = j.repo.do(ctx, "worktree", "add", "--quiet", "-b", j.branch, string(j.tree), b.Base)
 	if err == nil {
 		if _, none := os.Stat(filepath.Join(string(j.tree), ".gitmodules")); none == nil {
 			_, err = j.tree.do(ctx, "submodule", "--quiet", "update", "--init", "--recursive")
@@ -189,9 +191,9 @@ func (j *job) make(ctx context.Context) (string, error) {
 		over := context.WithoutCancel(ctx)
 		tree := j.removeTree(over)
 		_, branch := j.repo.do(over, "update-ref", "-d", "refs/heads/"+j.branch)
-		return "", errors.Join(err, tree, branch)
+		err = errors.Join(err, tree, branch)
 	}
-	return base, nil
+	return b, err
 }
 
 // capture commits what the worktree holds, and reports whether anything was made. What a commit cannot hold
@@ -211,7 +213,7 @@ func (j *job) capture(ctx context.Context) (made bool, err error) {
 		return false, err
 	}
 	// A commit has of a repository within the tree its name alone, and the repository goes with the worktree.
-	changed, err := j.tree.do(ctx, "diff-tree", "-r", "--no-renames", j.base, tip)
+	changed, err := j.tree.do(ctx, "diff-tree", "-r", "--no-renames", j.Base, tip)
 	if err != nil {
 		return false, err
 	}
@@ -225,10 +227,10 @@ func (j *job) capture(ctx context.Context) (made bool, err error) {
 	if err == nil && left != "" {
 		err = refused{fmt.Errorf("a commit does not hold all of it:\n%s", left)}
 	}
-	if err == nil && tip != j.base { // whatever the work has checked out, the branch is what it has left
+	if err == nil && tip != j.Base { // whatever the work has checked out, the branch is what it has left
 		_, err = j.repo.do(ctx, "update-ref", "refs/heads/"+j.branch, tip)
 	}
-	return tip != j.base, err
+	return tip != j.Base, err
 }
 
 // deliver merges the branch, unless it is refused or conflicts.
@@ -253,7 +255,7 @@ func (j *job) deliver(ctx context.Context) error {
 	message := j.about + "\n\nFrom " + j.branch // begin looks for it
 	merged, err := j.repo.join(over, head, j.branch, message, head, j.branch)
 	if err == nil {
-		err = j.repo.forward(over, j.onto, merged)
+		err = j.repo.forward(over, j.Onto, merged)
 	}
 	if err != nil {
 		return fmt.Errorf("it is not merged: %w", err)
@@ -287,7 +289,7 @@ func (j *job) takeBack(ctx context.Context, merged string, why error) error {
 		reverted, err = j.repo.join(ctx, head, before, fmt.Sprintf("Revert %.12s: %s", merged, j.about), head)
 	}
 	if err == nil {
-		err = j.repo.forward(ctx, j.onto, reverted)
+		err = j.repo.forward(ctx, j.Onto, reverted)
 	}
 	if err != nil {
 		why = fmt.Errorf("%w; it could not be reverted: %w", why, err)

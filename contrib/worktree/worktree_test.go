@@ -374,6 +374,16 @@ func TestGoesOnElsewhere(t *testing.T) {
 	require.Equal(t, rank.Delivered, got.Outcome, got.Complaint)
 	require.Equal(t, "two\n", read(t, repo+"/a.txt"))
 	require.Empty(t, git(t, repo, "status", "--porcelain"))
+
+	// A person has switched branches before it goes on: that one gets neither its work nor main's.
+	write(t, repo+"/a.txt", "four\n")
+	git(t, repo, "commit", "-qam", "four")
+	require.Equal(t, rank.Away, run(repo, 4, away).Outcome)
+	git(t, repo, "switch", "-qc", "feature")
+	got = run(repo, 4, act.NoGate)
+	require.Equal(t, rank.Unknown, got.Outcome)
+	require.Contains(t, got.Complaint, "refs/heads/main is not checked out any more")
+	require.Equal(t, "four\n", read(t, repo+"/a.txt"))
 }
 
 // Who is canceled while the guard looks goes on with what it has made.
