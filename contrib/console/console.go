@@ -181,20 +181,16 @@ func serve(conn net.Conn, run func(context.Context, *Terminal) int) {
 	lines := make(chan string, 16)
 	go func() { // ends with the connection
 		defer gone()
-		for ended := false; ; {
-			var r reply
-			if in.Decode(&r) != nil {
-				return
+		var r reply
+		for in.Decode(&r) == nil && !r.End {
+			select {
+			case lines <- r.Line:
+			default: // nobody asks
 			}
-			if r.End && !ended {
-				ended = true
-				close(lines)
-			} else if !ended {
-				select {
-				case lines <- r.Line:
-				default: // nobody asks
-				}
-			}
+		}
+		if r.End {
+			close(lines)
+			_, _ = io.Copy(io.Discard, conn)
 		}
 	}()
 	var mu sync.Mutex
@@ -224,48 +220,44 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Forward has the process that listens at path execute a command line, and returns its exit code. ErrNobody:
-// there is none, and nothing was executed.
+// Forward has the process that listens at path execute a command line, and returns its exit code: 1 beside an
+// error. ErrNobody: there is none, and nothing was executed.
 func Forward(ctx context.Context, path string, t *Terminal) (code int, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
-		return 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
+		return 1, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	out := json.NewEncoder(conn)
 	if err := out.Encode(t); err != nil {
-		return 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
+		return 1, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
 	}
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	wanted := make(chan struct{}, 16)
+	defer close(wanted)
 	go func() { // ends with the command
-		for {
-			select {
-			case <-wanted:
-				line, err := t.Ask(ctx, "")
-				_ = out.Encode(reply{line, err != nil}) // the frames tell that the other side has gone
-			case <-ctx.Done():
-				return
-			}
+		for range wanted {
+			line, err := t.Ask(ctx, "")
+			_ = out.Encode(reply{line, err != nil}) // the frames tell that the other side has gone
 		}
 	}()
 	in := json.NewDecoder(conn)
 	for n := 0; ; n++ {
 		var f frame
 		if err := in.Decode(&f); n == 0 && err != nil { // it ends just now
-			return 0, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
+			return 1, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", ErrNobody, err))
 		} else if err != nil {
 			if t.Live {
 				fmt.Fprint(t.Err, wipe) // what the other side has drawn
 			}
-			return 0, cmp.Or(ctx.Err(), fmt.Errorf("console: who listens at %s is gone: %w", path, err))
+			return 1, cmp.Or(ctx.Err(), fmt.Errorf("console: who listens at %s is gone: %w", path, err))
 		}
 		_, wrong := io.WriteString(t.Out, f.Out)
 		_, also := io.WriteString(t.Err, f.Err)
 		if err := cmp.Or(wrong, also); err != nil {
-			return 0, err
+			return 1, err
 		}
 		if f.Exit != nil {
 			return *f.Exit, nil

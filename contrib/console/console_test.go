@@ -1,11 +1,13 @@
 package console_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,11 +83,27 @@ func TestConsole(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { <-waits; stop() }()
 	at, _, _ = typed("wait")
-	_, err = console.Forward(ctx, path, at)
+	code, err = console.Forward(ctx, path, at)
 	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, code)
 	require.NoError(t, s.Close(), "the command has ended, too")
-	_, err = console.Forward(t.Context(), path, at)
+	code, err = console.Forward(t.Context(), path, at)
 	require.True(t, errors.Is(err, console.ErrNobody))
+	require.Equal(t, 1, code)
+
+	l, err := net.Listen("unix", path) // it is gone in the middle of a command
+	require.NoError(t, err)
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			_, _ = bufio.NewReader(conn).ReadString('\n')
+			fmt.Fprintln(conn, "{}")
+			conn.Close()
+		}
+	}()
+	code, err = console.Forward(t.Context(), path, at)
+	require.ErrorContains(t, err, "is gone")
+	require.Equal(t, 1, code)
+	require.NoError(t, l.Close())
 }
 
 func TestPath(t *testing.T) {
