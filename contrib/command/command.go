@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -28,12 +29,12 @@ import (
 //	 "result": {"output", "text"}}   // for a gate
 //
 // The secrets that the worker lists are in its environment, by their names. Every line that it prints is
-// noted as it comes. The program and all that it started are killed when the context ends, where the system
-// has groups of processes (not on Windows), but for what left its group, as by setsid. What is left behind
-// when the program itself has ended goes on; what it prints later than in that second is lost.
+// noted as it comes, up to 1 MiB. The program and all that it started are killed when the context ends, where
+// the system has groups of processes (not on Windows), but for what left its group, as by setsid. What is left
+// behind when the program itself has ended goes on; what it prints later than in that second is lost.
 //
-// As an executor it prints its output, JSON or text, on standard output. As a gate an exit code of 0 passes,
-// and the end of what it printed is the complaint otherwise. No word that it prints decides what kind of
+// As an executor it prints up to 256 KiB, JSON or text, on standard output. As a gate an exit code of 0
+// passes, and the end of what it printed is the complaint otherwise. No word that it prints decides what kind of
 // error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], as where it is
 // killed, which says nothing of what was done, 77 [reason.Permission], 126 and 127, like a program that
 // cannot be started, [reason.Permanent].
@@ -151,6 +152,9 @@ func Run(ctx context.Context, dir string, env []string, stdin []byte, argv ...st
 
 // start runs a program, and returns when that has ended; what it has left behind may go on.
 func start(ctx context.Context, dir string, env, argv []string, stdin []byte, out, errs *stream) error {
+	if _, err := os.Stat(cmp.Or(dir, ".")); err != nil { // else the error is that there is no program
+		return err
+	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.WaitDelay = dir, Env(env), bytes.NewReader(stdin), time.Second
 	cmd.Stdout, cmd.Stderr = out, errs
@@ -194,8 +198,7 @@ type stream struct {
 	size             int
 }
 
-// Write notes whole lines, and the lines of a private key together, since they are one secret. What has no
-// end for 64 KiB is noted in pieces.
+// Write notes whole lines, and the lines of a private key together, since they are one secret.
 func (s *stream) Write(b []byte) (int, error) {
 	s.size += len(b)
 	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
@@ -203,14 +206,15 @@ func (s *stream) Write(b []byte) (int, error) {
 	if n := len(s.tail) - maxTail; n > 0 {
 		s.tail = bytes.TrimLeft(s.tail[n:], partial)
 	}
+	if s.size > 1<<20 { // to clean a line takes a hundred times as long as to print it
+		s.rest = []byte("… (what follows is not noted)") // until the end
+		return len(b), nil
+	}
 	s.rest = append(s.rest, b...)
 	n := bytes.LastIndexByte(s.rest, '\n') + 1
 	key := bytes.LastIndex(s.rest[:n], []byte("-----BEGIN "))
 	if key >= 0 && !bytes.Contains(s.rest[key:n], []byte("-----END ")) {
 		n = bytes.LastIndexByte(s.rest[:key], '\n') + 1
-	}
-	if len(s.rest)-n > 64<<10 {
-		n = max(len(s.rest)-3, len(bytes.TrimRight(s.rest, partial)))
 	}
 	s.note(n)
 	return len(b), nil

@@ -141,7 +141,7 @@ func TestCommandCleansPieces(t *testing.T) {
 	var lines []string
 	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil,
 		func(e act.Event) { lines = append(lines, e.Text) })
-	long, text := filepath.Join(t.TempDir(), "long"), strings.Repeat("한", 50_000)
+	long, text := filepath.Join(t.TempDir(), "long"), strings.Repeat("한", 30_000)
 	require.NoError(t, os.WriteFile(long, []byte(text), 0o600))
 	begin, end := "-----BEGIN RSA PRIVATE"+" KEY-----", "-----END RSA PRIVATE"+" KEY-----"
 	script := `p() { printf "$1"; sleep .02; }; p 'pass'; p 'word=hunter2\nlast: ` + begin +
@@ -151,7 +151,21 @@ func TestCommandCleansPieces(t *testing.T) {
 	a := r.Run(act.WithJournal(t.Context(), j, nil), order(r, `{}`))
 	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
 	require.Equal(t, []string{"password=[redacted:secret]", "last: [redacted:private-key]"}, lines[:2])
-	require.Equal(t, "so"+text, strings.Join(lines[2:], ""), "no piece ends within a letter")
+	require.Equal(t, "so"+text, strings.Join(lines[2:], ""), "a long line is one")
+}
+
+// Of a program without end what is noted has one.
+func TestCommandThatIsChatty(t *testing.T) {
+	var size int
+	var last string
+	j := act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil,
+		func(e act.Event) { size, last = size+len(e.Text), e.Text })
+	c := shell(`head -c 3000000 /dev/zero | tr '\0' x; echo end`)
+	v, err := c.Verify(act.WithJournal(t.Context(), j, nil), &act.Call{Worker: &act.Worker{}}, &act.Result{})
+	require.NoError(t, err)
+	require.True(t, v.Pass)
+	require.Equal(t, "… (what follows is not noted)", last)
+	require.Less(t, size, 1<<20+64)
 }
 
 // A program that was killed says nothing: a gate could not tell, and an irreversible worker may have done it.
@@ -239,6 +253,8 @@ func TestRun(t *testing.T) {
 	pid, err := strconv.Atoi(strings.TrimSpace(out))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "it goes on")
+	_, err = command.Run(t.Context(), "/none", nil, nil, "/bin/true")
+	require.ErrorContains(t, err, "stat /none: no such file")
 	_, err = run(`echo out; echo why >&2; exit 3`)
 	require.ErrorContains(t, err, "/bin/sh: exit status 3: why\n\nout")
 	out, err = run(`head -c 300000 /dev/zero`)
