@@ -73,7 +73,10 @@ func Template(path string) (queue.Draft, error) {
 		return queue.Draft{}, err
 	}
 	var t text
-	matter, body, _ := yaml.Front(string(data)) // "": there is none
+	matter, body, closed := yaml.Front(string(data)) // "": there is none
+	if !closed {                                     // all of it would be the text of a job that is due at once
+		return queue.Draft{}, fmt.Errorf("taskfile: %s: the front matter is not closed by a line ---", path)
+	}
 	if matter != "" {
 		if err := yaml.Decode([]byte(matter), &t); err != nil {
 			return queue.Draft{}, fmt.Errorf("taskfile: %s: %w", path, err)
@@ -89,7 +92,7 @@ func Template(path string) (queue.Draft, error) {
 // Sensor is a program that prints a list of jobs, or nothing, or «skip».
 type Sensor struct {
 	Name, File string
-	Every      time.Duration // 5 minutes, unless the front matter of its SKILL.md has another under «every»
+	Every      time.Duration // 5 minutes, or «every» of its SKILL.md; 0: that is none, queue.Sense refuses it
 }
 
 // Sensors are those of the folders below dir that have one: NAME/sensor, with any extension.
@@ -103,10 +106,8 @@ func Sensors(dir string) (out []Sensor) {
 		data, _ := os.ReadFile(filepath.Join(dir, e.Name(), "SKILL.md")) // it may have none
 		matter, _, _ := yaml.Front(string(data))
 		var fields map[string]yaml.Node
-		if yaml.Decode([]byte(matter), &fields) == nil {
-			if d, err := time.ParseDuration(fields["every"].Value); err == nil && d > 0 {
-				s.Every = d
-			}
+		if yaml.Decode([]byte(matter), &fields) == nil && fields["every"].Value != "" {
+			s.Every, _ = time.ParseDuration(fields["every"].Value)
 		}
 		out = append(out, s)
 	}

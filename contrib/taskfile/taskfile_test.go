@@ -66,6 +66,9 @@ func TestTemplate(t *testing.T) {
 	write(t, file, "---\nprio: 2\n---\n", 0o644)
 	_, err = taskfile.Template(file)
 	require.ErrorContains(t, err, "line 2: field prio not found", "as an editor counts")
+	write(t, file, "---\nsubject: x\ncron: 0 6 * * 1\n", 0o644)
+	_, err = taskfile.Template(file)
+	require.ErrorContains(t, err, "not closed", "else it would be a job that runs at once")
 	_, err = taskfile.Template(filepath.Join(t.TempDir(), "none.md"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -80,8 +83,8 @@ func TestSensors(t *testing.T) {
 	write(t, filepath.Join(dir, "others", "sensors.sh"), "", 0o755)
 	all := taskfile.Sensors(dir)
 	require.Equal(t, []taskfile.Sensor{
-		{"disk", filepath.Join(dir, "disk", "sensor"), 5 * time.Minute},
-		{"mail", filepath.Join(dir, "mail", "sensor.sh"), 2 * time.Hour},
+		{Name: "disk", File: filepath.Join(dir, "disk", "sensor"), Every: 5 * time.Minute},
+		{Name: "mail", File: filepath.Join(dir, "mail", "sensor.sh"), Every: 2 * time.Hour},
 	}, all)
 	for out, n := range map[string]int{"": 0, "skip\n": 0, "- {subject: a}\n- {subject: b}\n": 2} {
 		got, err := all[0].Look(func(_ context.Context, _ []byte, argv ...string) (string, error) {
@@ -95,4 +98,6 @@ func TestSensors(t *testing.T) {
 		return "- {subject: a}", errors.New("away")
 	})(t.Context())
 	require.ErrorContains(t, err, "away")
+	write(t, filepath.Join(dir, "mail", "SKILL.md"), "---\nevery: 10 minutes\n---\n", 0o644)
+	require.Zero(t, taskfile.Sensors(dir)[1].Every, "which queue.Sense refuses")
 }
