@@ -39,7 +39,6 @@ type Notebook struct {
 
 	mu    sync.Mutex
 	noted []note
-	wrote time.Time // by Write, last
 }
 
 type note struct {
@@ -60,7 +59,7 @@ func (n *Notebook) OnEvent(scope memory.Scope, run string, e arc.Event) {
 	}
 }
 
-// Write appends what was kept since, unless somebody changed the file within idle: they may have it open.
+// Write appends what was kept since, unless the file was changed within idle: somebody may have it open.
 // After an error it is kept for the next Write.
 func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) error {
 	n.mu.Lock()
@@ -68,7 +67,7 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 	if len(n.noted) == 0 {
 		return nil
 	}
-	if f, err := os.Stat(n.path); err == nil && f.ModTime() != n.wrote && time.Since(f.ModTime()) < idle {
+	if f, err := os.Stat(n.path); err == nil && time.Since(f.ModTime()) < idle {
 		return nil
 	}
 	text, err := Read(n.path)
@@ -105,9 +104,6 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 		return err
 	}
 	n.noted = nil
-	if info, err := os.Stat(n.path); err == nil {
-		n.wrote = info.ModTime()
-	}
 	return nil
 }
 
