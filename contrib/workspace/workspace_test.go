@@ -267,9 +267,8 @@ func TestEditsAtOnce(t *testing.T) {
 
 // Without a folder nothing is set up, and no program runs in that of the process.
 func TestNoFolder(t *testing.T) {
-	require.Panics(t, func() { workspace.In("") })
 	require.Panics(t, func() { new(workspace.Workspace).Files() })
-	w := &workspace.Workspace{Dir: func(context.Context) string { return "" }}
+	w := &workspace.Workspace{Dir: workspace.In("")}
 	_, err := w.Text(t.Context(), nil, "pwd")
 	require.ErrorContains(t, err, "no folder")
 	_, err = w.Files()[0].Call(t.Context(), json.RawMessage(`{}`))
