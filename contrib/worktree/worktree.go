@@ -15,12 +15,12 @@ import (
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
 )
 
-// Options of an Around. Nil and the zero value are the defaults. Guard, Health and Restart have ten minutes each,
-// in their context: what ignores that holds its run, and what is merged after it.
+// Options of an Around. Nil and the zero value are the defaults. Guard, Health and Restart have ten minutes.
 type Options struct {
 	Dir  string                 // where worktrees are made; "": the repository's folder with ".worktrees" added
 	Only func(c *act.Call) bool // which attempts work in a worktree; nil: all
@@ -145,8 +145,7 @@ func (a *Around) begin(ctx context.Context, c *act.Call) (*job, error) {
 	defer a.trees.Unlock()
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(c.Key())))[:12]
 	about, _, _ := strings.Cut(strings.TrimSpace(c.Task.Objective), "\n")
-	about = strings.ToValidUTF8(strings.ReplaceAll(about[:min(len(about), 72)], "\x00", ""), "")
-	about = cmp.Or(about, "work of an agent")
+	about = cmp.Or(fence.Cut(fence.Visible(about), 72), "work of an agent")
 	j := &job{Around: a, branch: "arc/" + name, tree: git(filepath.Join(a.o.Dir, name)), about: about}
 	var err error
 	if j.begun, err = act.Step(ctx, "worktree", nil, j.make); err != nil {
