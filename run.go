@@ -27,7 +27,7 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 
 // Run brings an objective to its end, and returns its Report: delivered or blocked; or asking, or waiting for
 // a person. An outage is waited for, up to Options.Patience. A second Run with the ID of an earlier one goes
-// on with it, or returns its Report.
+// on with it, or returns its Report; of one under way, also by itself after a restart, it is [ErrRunning].
 //
 // Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is
 // opened again; one that waits goes on when that is over. Where [View.Cancel] ends it the error wraps
