@@ -296,7 +296,7 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 
 // Maintain deletes what is kept of outcomes for longer than age (0: 90 days), after which no verdict corrects
 // them, and what nobody came to again in that time: plans that were delivered once, though they fire for other
-// texts, and warnings without a Situation. All else stays.
+// texts, and warnings without a Situation. All else stays, and what scopes below have: call it for each.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
 	for _, kind := range []string{givenKind, planKind, warnKind} {

@@ -92,8 +92,9 @@ type given struct {
 }
 
 // After learns from what came of a case. One that Failed by the plan that fired, or that other calls delivered
-// once a call of it had Failed, stops it and its rivals: each fires again after two later deliveries. A second
-// After of an Advice changes nothing, and returns what the first did. Without a Before give it a Case alone.
+// once a call of it had Failed, stops it and its rivals: each fires again after two later deliveries. After an
+// error call it again: a second After of an Advice changes nothing, and returns what the first did. Without a
+// Before give it a Case alone.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,8 +41,7 @@ func (s *Store) retry(ctx context.Context, try func(ctx context.Context) error) 
 func (s *Store) read(ctx context.Context, try func(ctx context.Context) error) error {
 	patient, cancel := context.WithTimeout(ctx, s.opts.Patience)
 	defer cancel()
-	err := s.retry(patient, try)
-	return cmp.Or(ctx.Err(), err)
+	return errors.Join(s.retry(patient, try), ctx.Err()) // so that why it took so long is said, too
 }
 
 // typed says what an error of pgx means. One of the severity ERROR has rolled the statement back. After any

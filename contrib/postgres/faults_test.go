@@ -304,6 +304,10 @@ func TestServerAway(t *testing.T) {
 	defer cancel()
 	_, err = st.Get(brief, "a")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "no connection or no answer", "the cause is said")
+	for _, err = range st.Scan(brief, store.Range{}) {
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
 	require.Equal(t, 1, strings.Count(told.String(), "trying again")) // of a call that tries for long
 	got := make(chan error, 1)
 	go func() {

@@ -49,11 +49,11 @@ import (
 type Options struct {
 	// Schema is where the tables are, in lower-case letters, digits and "_"; one store each. "": arc.
 	Schema string
-	// Patience bounds a call: how long a server that cannot be reached, or that only reads, is waited for, and
-	// how long an answer may take. 0: 30 s.
+	// Patience bounds each read and commit: how long a server that cannot be reached, or that only reads, is
+	// waited for, and how long an answer may take. To read everything takes many reads. 0: 30 s.
 	Patience time.Duration
-	// Keep is how long Changes knows which keys were deleted. A part that was away for longer reads everything
-	// again. In package rank, figures of a scope that was erased meanwhile stay till its next sample. 0: one hour.
+	// Keep is how long Changes knows which keys were deleted, of any tenant. A part that was away for longer
+	// reads everything again. In package rank, figures of a scope that was erased meanwhile stay till its next sample. 0: one hour.
 	Keep time.Duration
 	// Logger is told of what is tried again, once a call. nil: nobody is told.
 	Logger *slog.Logger

@@ -143,7 +143,7 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 		return err
 	}
 	if w.conn != nil { // its snapshot ends with it, so nothing is tried again
-		err = read(ctx, w.conn)
+		err = errors.Join(read(ctx, w.conn), ctx.Err())
 	} else if err = w.s.read(ctx, func(ctx context.Context) error {
 		return read(ctx, w.s.pool)
 	}); err == nil && more {
@@ -159,7 +159,7 @@ func (w *walk) page(ctx context.Context) (page []store.Entry, more bool, err err
 		})
 	}
 	if err != nil || len(page) == 0 {
-		return nil, false, cmp.Or(ctx.Err(), err)
+		return nil, false, err
 	}
 	for _, e := range page {
 		bytes += len(e.Key) + len(e.Value)
