@@ -96,6 +96,14 @@ func TestWorkerOfACard(t *testing.T) {
 	_, err = away.Executor.Execute(t.Context(), &act.Call{Worker: &away, Task: reason.Task{Objective: "hi"}})
 	require.ErrorContains(t, err, "connection refused")
 	require.NotContains(t, err.Error(), "hidden")
+	flood := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for err := error(nil); err == nil; { // until the client leaves
+			_, err = w.Write(bytes.Repeat([]byte(" "), 1<<20))
+		}
+	}))
+	defer flood.Close()
+	_, err = a2a.Dial(t.Context(), flood.URL, nil)
+	require.ErrorContains(t, err, "bytes")
 	remote, err := a2a.Dial(t.Context(), serve(t, open(t, arc.Host{})), nil)
 	require.NoError(t, err)
 	w := remote.Worker()

@@ -49,13 +49,14 @@ type Agent struct {
 
 // Dial reads the card at a URL. The card's own URL and redirects get what client adds (nil: the default one).
 func Dial(ctx context.Context, address string, client *http.Client) (*Agent, error) {
-	client = cmp.Or(client, http.DefaultClient)
-	card, err := agentcard.NewResolver(client).Resolve(ctx, address)
+	bounded := *cmp.Or(client, http.DefaultClient)
+	bounded.Transport = reason.Transport(bounded.Transport)
+	card, err := agentcard.NewResolver(&bounded).Resolve(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the card: %w", call.Bare(err))
 	}
 	config := a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}
-	transport := a2aclient.WithJSONRPCTransport(client)
+	transport := a2aclient.WithJSONRPCTransport(&bounded)
 	c, err := a2aclient.NewFromCard(ctx, card, transport, a2aclient.WithConfig(config))
 	if err != nil {
 		return nil, fmt.Errorf("a2a: %w", err)
@@ -63,8 +64,8 @@ func Dial(ctx context.Context, address string, client *http.Client) (*Agent, err
 	return &Agent{card, c}, nil
 }
 
-// Worker returns the agent as a worker with the name, description and skills of its card, and with what the
-// card's extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. The host adds gates.
+// Worker returns the agent as a worker with the name, description and skills of its card, and with what its
+// extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. For tasks without a skill set Skills to nil.
 func (a *Agent) Worker() act.Worker {
 	w := act.Worker{Name: a.card.Name, Description: a.card.Description, Executor: a}
 	for _, s := range a.card.Skills {
@@ -224,7 +225,7 @@ func (a *Agent) wait(ctx context.Context, id sdk.TaskID) (*sdk.Task, error) {
 	}
 }
 
-// outage is the error of a call: what the agent did not say itself is an outage.
+// outage is the error of a call: what neither the agent nor its HTTP server has said is an outage.
 func outage(err error) error {
 	for _, told := range []error{
 		nil, context.Canceled, context.DeadlineExceeded, sdk.ErrTaskNotFound, sdk.ErrInvalidParams,
@@ -235,7 +236,8 @@ func outage(err error) error {
 			return err
 		}
 	}
-	return &reason.Error{Class: reason.Unavailable, Err: call.Bare(err)}
+	said, _ := errors.AsType[*reason.Error](err)
+	return cmp.Or(said, &reason.Error{Class: reason.Unavailable, Err: call.Bare(err)})
 }
 
 // words are the texts of parts, and their data. Files are named, and left out.

@@ -53,19 +53,17 @@ type ClientOptions struct {
 
 // Client is an MCP server whose tools an agent calls. It connects at the first use. A server that ends or
 // cannot be reached is an outage, a [reason.Error] of reason.Unavailable: the call is not made again by
-// itself, since nobody knows what has become of it, and the next call starts the server or connects again, at
-// most five times in five minutes. So is an answer that cannot be read. It may be used concurrently. Close it.
+// itself, since nobody knows what has become of it, and the next call starts the server or connects again. So
+// is an answer that cannot be read. It may be used concurrently. Close it.
 type Client struct {
 	o       ClientOptions
-	connect func() sdk.Transport
-	wrong   error // of the address; nil: none
-	now     func() time.Time
+	connect func(*Client) sdk.Transport
+	wrong   error           // of the address; nil: none
 	open    context.Context // until Close
 	close   context.CancelFunc
 
-	turn   chan struct{} // held by who uses the fields below
-	live   *session      // nil: none
-	starts []time.Time
+	turn chan struct{} // held by who uses the field below
+	live *session      // nil: none
 }
 
 // session is a session with a server.
@@ -76,13 +74,14 @@ type session struct {
 }
 
 const (
-	maxStarts, startsWithin = 5, 5 * time.Minute
-	connecting              = time.Minute // to start and to greet
-	maxTools                = 1000        // of a server, and of pages of its list
-	maxSchema               = 64 << 10    // bytes of a tool's schema
-	maxDescription          = 8 << 10
-	maxName                 = 64
-	oldest                  = "2025-11-25" // the last version with a handshake, which old servers answer
+	connecting     = time.Minute     // to start and to greet
+	leaving        = 2 * time.Second // of a program, after the end of its input
+	maxLine        = 16 << 20        // bytes of a message, or of an answer over HTTP
+	maxTools       = 1000            // of a server, and of pages of its list
+	maxSchema      = 64 << 10        // bytes of a tool's schema
+	maxDescription = 8 << 10
+	maxName        = 64
+	oldest         = "2025-11-25" // the last version with a handshake, which old servers answer
 )
 
 // Command returns a Client of a program: cmd returns the command anew each time that it is started. It has
@@ -95,7 +94,9 @@ func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 // Dial returns a Client of the server at a URL of streamable HTTP. Redirects get what the HTTP client adds.
 func Dial(address string, o *ClientOptions) *Client {
 	c := newClient(o, func(c *Client) sdk.Transport {
-		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: c.o.HTTP, DisableStandaloneSSE: true}
+		h := *cmp.Or(c.o.HTTP, http.DefaultClient)
+		h.Transport = bounded{cmp.Or(h.Transport, http.DefaultTransport)}
+		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: &h, DisableStandaloneSSE: true}
 	})
 	if at, err := url.Parse(address); err != nil || at.Host == "" || !strings.HasPrefix(at.Scheme, "http") {
 		c.wrong = &reason.Error{Class: reason.Permanent, Err: errors.New("mcp: the address is no URL of http")}
@@ -104,10 +105,9 @@ func Dial(address string, o *ClientOptions) *Client {
 }
 
 func newClient(o *ClientOptions, connect func(*Client) sdk.Transport) *Client {
-	c := &Client{o: *cmp.Or(o, new(ClientOptions)), now: time.Now, turn: make(chan struct{}, 1)}
+	c := &Client{o: *cmp.Or(o, new(ClientOptions)), connect: connect, turn: make(chan struct{}, 1)}
 	c.open, c.close = context.WithCancel(context.Background())
 	c.o.Logger = cmp.Or(c.o.Logger, slog.New(slog.DiscardHandler))
-	c.connect = func() sdk.Transport { return connect(c) }
 	return c
 }
 
@@ -152,15 +152,6 @@ func (c *Client) session(ctx context.Context) (*session, error) {
 	if err := c.leave(); err != nil {
 		c.o.Logger.WarnContext(ctx, "mcp: a session did not end well", "error", err)
 	}
-	now := c.now()
-	c.starts = slices.DeleteFunc(c.starts, func(t time.Time) bool { return now.Sub(t) >= startsWithin })
-	if len(c.starts) >= maxStarts {
-		return nil, &reason.Error{
-			Class: reason.Unavailable, Wait: startsWithin - now.Sub(c.starts[0]),
-			Err: fmt.Errorf("mcp: the server was started %d times in %v", maxStarts, startsWithin),
-		}
-	}
-	c.starts = append(c.starts, now)
 	live, err := c.begin(ctx, oldest)
 	if err != nil && ctx.Err() == nil {
 		live, err = c.begin(ctx, "") // a server that knows newer versions only
@@ -188,7 +179,7 @@ func (c *Client) begin(ctx context.Context, protocol string) (*sdk.ClientSession
 		// With a handler, a newer server tells of changes, and the SDK drops the list that it has kept.
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {},
 	})
-	return client.Connect(ctx, c.connect(), &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	return client.Connect(ctx, c.connect(c), &sdk.ClientSessionOptions{ProtocolVersion: protocol})
 }
 
 // request makes a request. An error is the server's answer, or it is of the connection, which is given up.
@@ -395,7 +386,16 @@ func words(c sdk.Content) string {
 	return fmt.Sprintf("[%T left out, %d bytes]", c, len(raw))
 }
 
-const maxLine = 16 << 20 // bytes of a message; a longer one ends the connection
+// bounded is a RoundTripper whose answers have a bound.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxLine)
+	}
+	return resp, err
+}
 
 // lines reads messages of JSON-RPC, one a line, as they are in the world: with a byte order mark, and with
 // lines between them that are none, at which the SDK would end the session.
@@ -443,8 +443,6 @@ type program struct {
 	cmd    *exec.Cmd
 	logger *slog.Logger
 }
-
-const leaving = 2 * time.Second // of a program, after the end of its input
 
 func (p *program) Connect(ctx context.Context) (sdk.Connection, error) {
 	in, err := p.cmd.StdinPipe()

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
@@ -127,10 +128,10 @@ func TestAnswers(t *testing.T) {
 		var class *reason.Error
 		unread := want == "hologram" || want == "mcp: " // it may have been done
 		require.Equal(t, unread, errors.As(err, &class) && class.Class == reason.Unavailable, "%v", err)
-		require.Len(t, c.starts, 1)
+		live := c.live
 		_, err = c.Tools(t.Context())
-		require.NoError(t, err, "the connection stays")
-		require.Len(t, c.starts, 1)
+		require.NoError(t, err)
+		require.Same(t, live, c.live, "the connection stays")
 	}
 }
 
@@ -156,8 +157,6 @@ func TestAnyAnswer(t *testing.T) {
 	result := ""
 	c := fake(t, nil,
 		func(method string, params json.RawMessage) string { return calls(result)(method, params) })
-	// Starts without a bound.
-	c.now = func() time.Time { return time.Now().Add(time.Hour * time.Duration(len(c.starts))) }
 	rapid.Check(t, func(rt *rapid.T) {
 		raw, err := json.Marshal(value(4).Draw(rt, "result"))
 		require.NoError(rt, err)
@@ -296,29 +295,21 @@ func outageOf(t *testing.T, err error) *reason.Error {
 	return e
 }
 
-// A server that dies is an outage of the call under way, is started again by the next one, and not without
-// end.
+// A server that dies is an outage of the call under way, and is started again by the next one.
 func TestServerThatDies(t *testing.T) {
 	c := child(t, "dies")
-	now := time.Now()
-	c.now = func() time.Time { return now }
 	pids := map[string]bool{}
-	for range maxStarts {
+	for range 3 {
 		out, err := c.call(t.Context(), "t", nil)
 		require.NoError(t, err)
 		pids[string(out)] = true
 		_, err = c.call(t.Context(), "t", json.RawMessage(`{"do":"die"}`))
 		require.NotContains(t, outageOf(t, err).Error(), "canceled") // nobody has canceled anything
 	}
-	require.Len(t, pids, maxStarts)
-	_, err := c.call(t.Context(), "t", nil)
-	require.Equal(t, startsWithin, outageOf(t, err).Wait)
-	now = now.Add(startsWithin)
-	_, err = c.call(t.Context(), "t", nil)
-	require.NoError(t, err)
+	require.Len(t, pids, 3)
 
 	missing := Command(func() *exec.Cmd { return exec.Command("/no/such/server") }, nil)
-	_, err = missing.Tools(t.Context())
+	_, err := missing.Tools(t.Context())
 	require.ErrorContains(t, err, "no such file")
 	require.NoError(t, missing.Close())
 	_, err = missing.Tools(t.Context())
@@ -357,6 +348,22 @@ func TestAddressWithAKey(t *testing.T) {
 	}
 }
 
+// An answer over HTTP that does not end is left at its bound.
+func TestAnswerWithoutEnd(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for err := error(nil); err == nil; { // until the client leaves
+			_, err = w.Write(bytes.Repeat([]byte(" "), 1<<20))
+		}
+	}))
+	defer s.Close()
+	c := Dial(s.URL, nil)
+	defer c.Close()
+	_, err := c.Tools(t.Context())
+	outageOf(t, err)
+	require.ErrorContains(t, err, "too large")
+}
+
 // A key that no header can have, as with a line end, is no outage: waiting does not mend it.
 func TestKeyWithALineEnd(t *testing.T) {
 	c := Dial("http://127.0.0.1:1/mcp", &ClientOptions{HTTP: &http.Client{Transport: bearer("hidden\n")}})
@@ -383,14 +390,17 @@ func TestCallThatHangs(t *testing.T) {
 		}
 		return calls(`{"content":[]}`)(method, p)
 	})
+	_, err := c.Tools(t.Context())
+	require.NoError(t, err)
+	live := c.live
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	_, err := c.call(ctx, "t", nil)
+	_, err = c.call(ctx, "t", nil)
 	require.ErrorIs(t, err, context.Canceled)
 	close(hang)
 	_, err = c.call(t.Context(), "t", nil)
 	require.NoError(t, err)
-	require.Len(t, c.starts, 1)
+	require.Same(t, live, c.live)
 }
 
 // Each call of a run has an idempotency key of its own. One that belongs to no run has none.
