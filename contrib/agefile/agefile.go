@@ -15,7 +15,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -52,14 +51,11 @@ func Open(path, password string) *File { return &File{path: path, password: pass
 // Get returns a secret, as arc.Host.Secrets does. An unknown name is ErrNotFound.
 func (f *File) Get(_ context.Context, name string) (string, error) {
 	all, err := f.All()
-	if err != nil {
-		return "", err
-	}
 	value, ok := all[name]
-	if !ok {
-		return "", fmt.Errorf("%w: %s", ErrNotFound, name)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %s", ErrNotFound, name)
 	}
-	return value, nil
+	return value, err
 }
 
 // All returns a copy of all secrets. It is decrypted again only where the file has changed. A file that does
@@ -94,10 +90,7 @@ func (f *File) load() (map[string]string, error) {
 	var values map[string]string
 	r, err := age.Decrypt(bytes.NewReader(data), identity)
 	if err == nil {
-		data, err = io.ReadAll(r)
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &values)
+		err = json.NewDecoder(r).Decode(&values)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPassword, err)

@@ -93,15 +93,14 @@ func (n *Notebook) Write(ctx context.Context, a *arc.Agent, idle time.Duration) 
 		rest = end + "## " + rest
 	}
 	written := before + head + end + section + end + rest
-	if section == "" || written == text {
-		n.noted = nil
-		return nil
-	}
-	at, _ := filepath.EvalSymlinks(n.path) // a link stays; "": nothing is there
-	err = cmp.Or(os.MkdirAll(filepath.Dir(n.path), 0o755),
-		maybe.WriteFile(cmp.Or(at, n.path), []byte(written), 0o644))
-	if err != nil {
-		return err
+	if section != "" && written != text {
+		if err := os.MkdirAll(filepath.Dir(n.path), 0o755); err != nil {
+			return err
+		}
+		at, _ := filepath.EvalSymlinks(n.path) // a link stays; "": nothing is there
+		if err := maybe.WriteFile(cmp.Or(at, n.path), []byte(written), 0o644); err != nil {
+			return err
+		}
 	}
 	n.noted = nil
 	return nil
