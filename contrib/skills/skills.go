@@ -17,11 +17,11 @@
 //	---
 //
 // wrote is a digest of calls and retired as Write wrote them: others are a person's. A file that is put back
-// as it was, as by git, says nothing, and is written anew. One directory is for one scope.
+// as it was, as by git, says nothing, and is written anew. Nor does a folder that was renamed, or is of a plan
+// that has another name now or is gone: delete it. One directory is for one scope.
 package skills
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -37,6 +37,7 @@ import (
 	"github.com/google/renameio/v2/maybe"
 
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
@@ -52,11 +53,6 @@ type step struct {
 // how many files it wrote. In a Lessons scope those are also the plans that the scopes below it share. A file
 // with a change that [Read] has not taken up stays as it is; a file that is missing is written again.
 func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (written int, err error) {
-	there := make(map[string]reason.Skill)
-	found, _ := reason.LoadSkills(os.DirFS(dir)) // what cannot be read stays as it is
-	for _, s := range found {
-		there[s.Name] = s
-	}
 	known, err := l.Known(ctx, scope)
 	if err != nil {
 		return 0, err
@@ -69,14 +65,17 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 		path := filepath.Join(dir, name, "SKILL.md")
 		old, err := os.ReadFile(path)
 		if err == nil {
-			plan, err := parse(there[name])
-			unread := stamp(plan) != there[name].Fields["wrote"] && stamp(plan) != stamp(s)
+			plan, wrote, err := load(dir, name)
+			unread := stamp(plan) != wrote && stamp(plan) != stamp(s)
 			if err != nil || unread || string(old) == text {
-				continue
+				continue // what cannot be read stays as it is
 			}
 		}
-		if err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o755), maybe.WriteFile(path, []byte(text), 0o644))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = os.MkdirAll(filepath.Dir(path), 0o755)
+		}
+		if err == nil {
+			err = maybe.WriteFile(path, []byte(text), 0o644)
 		}
 		if err != nil {
 			return written, fmt.Errorf("skills: %w", err)
@@ -88,21 +87,19 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 
 // Read takes up what a person has changed in the files of [Write], and then writes as that does. It returns
 // how many plans were changed: in their calls, or in retired, true or false, see learn.Layer.Edit. A file
-// that cannot be read is an error at the end; one of somebody else, or under another name, is left out.
+// that cannot be read is an error at the end; one in another folder than its plan's is left out.
 func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (edited int, err error) {
-	found, err := reason.LoadSkills(os.DirFS(dir))
+	known, err := l.Known(ctx, scope)
 	errs := []error{err}
-	for _, s := range found {
-		if !strings.HasSuffix(s.Name, digest(s.Fields["plan"])[:6]) {
-			continue
-		}
-		plan, err := parse(s)
+	for _, s := range known.Suggestions {
+		name, _ := file(s)
+		plan, wrote, err := load(dir, name)
 		did := false
-		if err == nil && stamp(plan) != s.Fields["wrote"] {
+		if err == nil && plan.ID == s.ID && stamp(plan) != wrote {
 			did, err = l.Edit(ctx, scope, plan)
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("skills: %s: %w", s.Name, err))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, fmt.Errorf("skills: %s: %w", name, err))
 		}
 		if did {
 			edited++
@@ -129,29 +126,41 @@ func file(s reason.Suggestion) (name, text string) {
 		name, description, s.Retired, s.Delivered, s.ID, stamp(s), what, block(s))
 }
 
-// parse is a plan as its file has it.
-func parse(s reason.Skill) (plan reason.Suggestion, err error) {
-	plan.ID = s.Fields["plan"]
+// folder is that of one plan, and has no others in it.
+type folder struct{ fs.FS }
+
+// Glob implements fs.GlobFS.
+func (folder) Glob(string) ([]string, error) { return []string{"SKILL.md"}, nil }
+
+// load is a plan as its file has it, and the stamp that Write gave it.
+func load(dir, name string) (plan reason.Suggestion, wrote string, err error) {
+	found, err := reason.LoadSkills(folder{os.DirFS(filepath.Join(dir, name))})
+	if err != nil {
+		return plan, "", err
+	}
+	s := found[0]
+	plan.ID, wrote = s.Fields["plan"], s.Fields["wrote"]
 	if plan.Retired, err = strconv.ParseBool(s.Fields["retired"]); err != nil {
-		return plan, errors.New("retired is neither true nor false")
+		return plan, "", errors.New("retired is neither true nor false")
 	}
 	var steps []step
 	if err = json.Unmarshal([]byte(fenced.ReplaceAllString(s.Text, "$1")), &steps); err != nil {
-		return plan, fmt.Errorf("its calls: %w", err)
+		return plan, "", fmt.Errorf("its calls: %w", err)
 	}
 	for _, st := range steps {
 		plan.Calls = append(plan.Calls, reason.PlanCall{Name: st.Call, Inputs: st.Inputs})
 	}
-	return plan, nil
+	return plan, wrote, nil
 }
 
-// block has the calls of a plan.
+// block has the calls of a plan, in one form however they are spelled.
 func block(s reason.Suggestion) string {
 	steps := make([]step, len(s.Calls))
 	for i, c := range s.Calls {
-		steps[i] = step{c.Name, c.Inputs}
+		inputs, _ := schema.Canonical(c.Inputs) // Edit refuses what has none
+		steps[i] = step{c.Name, inputs}
 	}
-	calls, _ := json.MarshalIndent(steps, "", "  ") // inputs of a plan are JSON
+	calls, _ := json.MarshalIndent(steps, "", "  ")
 	return string(calls)
 }
 

@@ -191,6 +191,27 @@ func TestSkillsOfAPlanThatIsEditedElsewhere(t *testing.T) {
 	require.Zero(t, n)
 	require.NoError(t, os.RemoveAll(filepath.Dir(copied)))
 
+	// So would a folder with a name that the plan had, and one that a person has renamed.
+	name := filepath.Base(filepath.Dir(paths[0]))
+	for _, in := range []string{name, "former-" + name} {
+		former := filepath.Join(dir, "a-former-"+name)
+		require.NoError(t, os.Mkdir(former, 0o755))
+		whole := strings.Replace(text(), "name: "+name, "name: "+in, 1)
+		whole = strings.Replace(whole, "retired: false", "retired: true", 1)
+		require.NoError(t, os.WriteFile(filepath.Join(former, "SKILL.md"), []byte(whole), 0o644))
+		n, err = skills.Read(t.Context(), b.Layer, "acme", dir)
+		require.NoError(t, err)
+		require.Zero(t, n, in)
+		require.False(t, known().Retired)
+		n, err = read(`"refund of`, `"Refund of`)
+		require.NoError(t, err)
+		require.Equal(t, 1, n, "the plan's own folder speaks for it")
+		n, err = read(`"Refund of`, `"refund of`)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		require.NoError(t, os.RemoveAll(former))
+	}
+
 	n, err = read(`"refund"`, `"credit"`)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
@@ -209,6 +230,20 @@ func TestSkillsOfAPlanThatIsEditedElsewhere(t *testing.T) {
 	n, err = read("[\n", "[ \n\n")
 	require.NoError(t, err)
 	require.Zero(t, n, "the same calls in other lines are no change")
+
+	// A formatter has put the members of inputs in another order; then a person changes the plan elsewhere.
+	inputs := regexp.MustCompile(`("id": "[^"]*"),(\s*)("memo": "[^"]*")`)
+	require.Regexp(t, inputs, text())
+	swapped := inputs.ReplaceAllString(text(), "$3,$2$1")
+	require.NoError(t, os.WriteFile(paths[0], []byte(swapped), 0o644))
+	k = known()
+	k.Calls = k.Calls[:1]
+	edit(k)
+	n, err = read("", "")
+	require.NoError(t, err)
+	require.Zero(t, n, "nor are they in another order")
+	require.Equal(t, k.Calls, known().Calls)
+	require.Equal(t, 1, strings.Count(text(), `"credit"`))
 }
 
 // What is learned of a plan later is no change of its file.
