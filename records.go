@@ -113,7 +113,7 @@ func load[T any](ctx context.Context, st store.Store, key string) (*T, store.Rev
 // records yields the runs of a scope, where all are asked for also those below it, by their scopes and IDs.
 func (t *tenant) records(ctx context.Context, top memory.Scope, all bool) iter.Seq2[*record, error] {
 	if !all {
-		return codec.Records[record](ctx, t.group.Store(), store.Range{Prefix: top.Prefix(runKind)})
+		return codec.Records[record](ctx, t.group.Store(), store.Range{Prefix: top.Key(runKind, "")})
 	}
 	return func(yield func(*record, error) bool) {
 		for scope, err := range t.scopes(ctx, top) {

@@ -132,7 +132,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 	if err != nil {
 		return deleted, fmt.Errorf("arc: %w", err)
 	}
-	return deleted, t.deleteAll(ctx, v.scope.Prefix(dayKind), dayKey(v.scope, before))
+	return deleted, t.deleteAll(ctx, v.scope.Key(dayKind, ""), dayKey(v.scope, before))
 }
 
 const erasePlace = "erase/" // then the scope: it and those below it are being erased, since the time kept there

@@ -323,15 +323,15 @@ func common(a, b []string) (n int) {
 	return n
 }
 
-// operand is a value as it is related to others: its text, the form of that, and its number.
+// operand is a value as it is related to others: its text, and its number.
 type operand struct {
-	text, form string
-	n          float64
-	number     bool
+	text   string
+	n      float64
+	number bool
 }
 
 func operandOf(v any) operand {
-	o := operand{text: word(v), form: kinds(word(v))}
+	o := operand{text: word(v)}
 	o.n, o.number = float(v)
 	return o
 }
@@ -345,7 +345,7 @@ func relation(x, y operand) string {
 		return fmt.Sprint(x.n < y.n)
 	case holds(x.text, y.text) || holds(y.text, x.text):
 		return "inside"
-	case len(x.text) == len(y.text) && x.form == y.form && digits.MatchString(x.text):
+	case len(x.text) == len(y.text) && digits.MatchString(x.text) && kinds(x.text) == kinds(y.text):
 		return fmt.Sprint(x.text < y.text)
 	}
 	return "other"

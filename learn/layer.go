@@ -362,7 +362,7 @@ func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (li
 }
 
 func (v *look) scan(ctx context.Context, kind string, f func(e store.Entry, id string)) {
-	prefix := v.c.Scope.Prefix(kind)
+	prefix := v.c.Scope.Key(kind, "")
 	for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		if v.err = cmp.Or(v.err, err); v.err != nil {
 			return

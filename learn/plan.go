@@ -395,9 +395,9 @@ func (p *plan) written(d *delivery) bool {
 var noRecord = new(record)  // of a key that is not there
 func none(*delivery) string { return "" }
 
-// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
-// rules those that hold. Two deliveries are the least that tell what varies: any two that agree, of two scopes or
-// of its own, one of which is its own where it has delivered the plan; no two pairs that mean different calls.
+// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules
+// those that hold. Two deliveries are the least that tell what varies: any two that agree, unless both are of one
+// other scope, or its own scope has delivered the plan and neither is its. No two pairs may mean other calls.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
@@ -452,9 +452,9 @@ func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 	return ""
 }
 
-// refuted says how deliveries that were made otherwise refute the two of a match. One of their scopes has what the
-// two share; or it lacks some of that, and then anything else may be what decided: no value at hand may be one
-// that such alone had, and no number beyond those of the deliveries that were made as the two were.
+// refuted says how deliveries that were made otherwise refute the two of a match. One that has what the two share
+// does, if it is of their scopes. Where one lacks some of that, anything else may be what decided: no value at
+// hand may be one that such alone had, and no number beyond those of deliveries made as the two were.
 func (m *match) refuted(all []*delivery) string {
 	a, b := m.of[0], m.of[1]
 	var alike, other []*delivery

@@ -41,7 +41,7 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 		}
 	}
 	for _, kind := range []string{draftKind, feedbackKind} {
-		err := s.sweep(ctx, s.scope.Prefix(kind), func(e store.Entry) bool {
+		err := s.sweep(ctx, s.scope.Key(kind, ""), func(e store.Entry) bool {
 			var m marker
 			return codec.Unmarshal(e.Value, &m) == nil && now-m.At > markersLast.Microseconds()
 		})

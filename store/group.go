@@ -84,7 +84,8 @@ func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Cont
 }
 
 // Refresh gives followers what other processes have written below g since the last call, where the store is a
-// [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin.
+// [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin. Of
+// the views of a Group the widest that has followers is the one to refresh.
 func (g *Group) Refresh(ctx context.Context) error {
 	changer, ok := g.st.(Changer)
 	if !ok {
@@ -141,14 +142,16 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	g.mu.Unlock()
-	for lead, gone := false, ctx.Done(); !lead; {
+	lead, gone := false, ctx.Done()
+	for !lead {
 		select {
 		case <-u.done: // it was in another's commit
 			return u.err
 		case <-gone:
-			if gone = nil; !u.begun.Load() {
+			if !u.begun.Load() {
 				return ctx.Err() // who leads next finds it ended
 			}
+			gone = nil // it has begun, and is waited for
 		case g.lead <- struct{}{}:
 			lead = true
 		}

@@ -56,10 +56,7 @@ func (s Scope) TenantPrefix() string { return "t/" + s.Tenant() + "/" }
 // Below returns what the keys of s and of all scopes below it begin with.
 func (s Scope) Below() string { return "s/" + s.path() + "/" }
 
-// Prefix returns what the keys of one kind in s begin with. A kind has no "/".
-func (s Scope) Prefix(kind string) string { return s.Key(kind, "") }
-
-// Key returns the key of an id. The scope and the id must have passed their checks.
+// Key returns the key of an id that has passed its check, or what those of a kind begin with, of the id "".
 func (s Scope) Key(kind, id string) string { return "s/" + s.path() + "//" + kind + "/" + id }
 
 // ParseKey is the inverse of [Scope.Key]; ok is false for a key of another form.

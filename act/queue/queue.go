@@ -499,7 +499,7 @@ func (q *Queue) each(
 			if scope != "" && !scope.Contains(s) { // the empty one, the tenant's own, has all
 				continue
 			}
-			prefix := s.Prefix(kind)
+			prefix := s.Key(kind, "")
 			for e, err := range q.g.Store().Scan(ctx, store.Range{Prefix: prefix, After: prefix + after}) {
 				if err == nil && isStep(e.Key[len(prefix):]) {
 					continue

@@ -158,7 +158,7 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 						return
 					}
 				} else if !strings.HasPrefix(e.Key, of) {
-					of, others = scope.Prefix(kind), 0
+					of, others = scope.Key(kind, ""), 0
 				} else if others++; others == patience {
 					after = strings.TrimSuffix(of, "/") + "0" // which follows "/"
 					break

@@ -139,7 +139,7 @@ func (x *Identity) clock() time.Time { return x.now().UTC().Truncate(time.Millis
 
 // all returns the records of a kind, in the order of their ids.
 func all[T any](ctx context.Context, x *Identity, kind string) (ids []string, out []T, err error) {
-	prefix := x.scope.Prefix(kind)
+	prefix := x.scope.Key(kind, "")
 	for e, err := range x.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
 		var v T
 		if err = cmp.Or(err, codec.Unmarshal(e.Value, &v)); err != nil {

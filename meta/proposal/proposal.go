@@ -131,7 +131,7 @@ func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() ti
 
 // All returns the proposals that have one of the statuses, or all, the latest first.
 func (b *Book) All(ctx context.Context, statuses ...Status) (all []Proposal, err error) {
-	for r, err := range codec.Records[record](ctx, b.g.Store(), store.Range{Prefix: b.scope.Prefix(kind)}) {
+	for r, err := range codec.Records[record](ctx, b.g.Store(), store.Range{Prefix: b.scope.Key(kind, "")}) {
 		if err != nil {
 			return nil, fmt.Errorf("proposal: %w", err)
 		}

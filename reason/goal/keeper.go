@@ -212,7 +212,7 @@ func (k *Keeper) current(ctx context.Context) (goals []goal, err error) {
 
 func (k *Keeper) records(ctx context.Context) (map[string]*record, error) {
 	all := map[string]*record{}
-	for e, err := range k.group.Store().Scan(ctx, store.Range{Prefix: k.world.scope.Prefix(kind)}) {
+	for e, err := range k.group.Store().Scan(ctx, store.Range{Prefix: k.world.scope.Key(kind, "")}) {
 		_, _, id, _ := store.ParseKey(e.Key)
 		all[id] = &record{rev: e.Rev}
 		if err = cmp.Or(err, codec.Unmarshal(e.Value, all[id])); err != nil {
