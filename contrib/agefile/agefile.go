@@ -128,7 +128,7 @@ func (f *File) Change(change func(all map[string]string) error) error {
 		return err
 	}
 	err = errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700),
-		maybe.WriteFile(f.path, sealed.Bytes(), 0o600), os.Chmod(f.path, 0o600)) // else it keeps the mode that it has
+		maybe.WriteFile(f.path, sealed.Bytes(), 0o600), os.Chmod(f.path, 0o600)) // else it keeps its mode
 	f.read = time.Time{} // the next reader looks at the file
 	return err
 }

@@ -28,15 +28,15 @@ import (
 //	 "memories": [text], "warnings": [text], "task": {"objective", "delta", "verify", "skill", "inputs"},
 //	 "result": {"output", "text"}}   // for a gate
 //
-// The secrets that the worker lists are in its environment, by their names. Every line that it prints is
-// noted as it comes, up to 1 MiB. The program and all that it started are killed when the context ends, where
-// the system has groups of processes (not on Windows), but for what left its group, as by setsid. What is left
-// behind when the program itself has ended goes on; what it prints later than in that second is lost.
+// The secrets that the worker lists are in its environment, by their names. What it prints is noted as it
+// comes, in lines: 128 KiB of each, and 1 MiB of all. The program and all that it started are killed when the
+// context ends, where the system has groups of processes (not on Windows), but for what left its group, as by
+// setsid. What is left behind when the program has ended goes on; what it prints over a second later is lost.
 //
 // As an executor it prints up to 256 KiB, JSON or text, on standard output. As a gate an exit code of 0
-// passes, and the end of what it printed is the complaint otherwise. No word that it prints decides what kind of
-// error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], as where it is
-// killed, which says nothing of what was done, 77 [reason.Permission], 126 and 127, like a program that
+// passes, and the end of what it printed is the complaint otherwise. No word that it prints decides what
+// kind of error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], as where
+// it is killed, which says nothing of what was done, 77 [reason.Permission], 126 and 127, like a program that
 // cannot be started, [reason.Permanent].
 func New(dir string, env []string, argv ...string) interface {
 	act.Executor

@@ -86,7 +86,7 @@ func (s *Screen) Still() {
 	}
 }
 
-// One line is written over: where the terminal is narrower by now, or has wider letters, it cuts the line itself.
+// One line is written over: where the terminal is narrower by now, or has wider letters, it cuts it itself.
 const wipe, noWrap, doWrap = "\r\x1b[K", "\x1b[?7l", "\x1b[?7h"
 
 func (s *Screen) wipe() {

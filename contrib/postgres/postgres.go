@@ -52,8 +52,8 @@ type Options struct {
 	// Patience bounds each read and commit: how long a server that cannot be reached, or that only reads, is
 	// waited for, and how long an answer may take. To read everything takes many reads. 0: 30 s.
 	Patience time.Duration
-	// Keep is how long Changes knows which keys were deleted, of any tenant. A part that was away for longer
-	// reads everything again. In package rank, figures of a scope that was erased meanwhile stay till its next sample. 0: one hour.
+	// Keep is how long Changes knows which keys were deleted, of any tenant; 0: one hour. A part that was away
+	// for longer reads everything again; package rank has figures of an erased scope till its next sample.
 	Keep time.Duration
 	// Logger is told of what is tried again, once a call. nil: nobody is told.
 	Logger *slog.Logger
@@ -134,8 +134,8 @@ func (q *statements) fill(schema string) {
 	q.get = in(`SELECT value, rev FROM {{schema}}.arc_entries WHERE key = $1 AND value IS NOT NULL`)
 	q.scan = in(`SELECT key, value, rev FROM {{schema}}.arc_entries
 		WHERE key >= $1 AND key > $2 AND key < $3 AND value IS NOT NULL ORDER BY key LIMIT $4::bigint`)
-	// What changed behind revision $2 and key $3, from key $5 to $6, and a last row: the revision up to which the snapshot has all,
-	// and whether what was deleted after revision $1 is not known any more.
+	// What changed behind revision $2 and key $3, from key $5 to $6, and a last row: the revision up to which
+	// the snapshot has all, and whether what was deleted after revision $1 is not known any more.
 	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
 			WHERE (rev, key) > ($2::bigint, $3::bytea) AND key >= $5 AND key < $6 AND (value IS NOT NULL OR $1::bigint > 0)
 			ORDER BY rev, key LIMIT $4::bigint)

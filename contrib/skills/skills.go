@@ -17,8 +17,8 @@
 //	---
 //
 // wrote is a digest of calls and retired as Write wrote them: others are a person's. A file that is put back
-// as it was, as by git, says nothing, and is written anew. Nor does a folder that was renamed, or is of a plan
-// that has another name now or is gone: delete it. One directory is for one scope.
+// as it was, as by git, says nothing, and is written anew. Nor does a folder that was renamed, or whose
+// plan has another name now or is gone: delete it. One directory is for one scope.
 package skills
 
 import (
