@@ -20,7 +20,6 @@ import (
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -99,28 +98,32 @@ func Open(
 
 // Keep ticks every so often, 0: 5 seconds, until ctx ends. told gets what a tick has returned, where a
 // Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
-// no event says that a goal is violated or unknown. arc.View.Health says it, as of a minute ago at most.
+// no event says that a goal is violated or unknown. arc.View.Health says which are, as of a minute ago at most.
 // When ctx has ended, it begins nothing more, and returns when its runs have ended, wait for a person or were
 // left, as by arc.Agent.Shutdown.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
-	for was, kept := "", (time.Time{}); ctx.Err() == nil; {
+	was, kept := "", time.Time{}
+	for ctx.Err() == nil {
 		standings, err := k.Tick(ctx)
-		is, open := fmt.Sprintln(err), ""
+		stand, open := "", ""
 		for _, s := range standings {
-			is += fmt.Sprintln(s.Goal, s.Status, s.Run)
-			if s.Status != Met {
-				open += "\n  " + s.Goal + ": " + s.Reason
+			stand += fmt.Sprintln(s.Goal, s.Status, s.Run)
+			if s.Status != Met { // without the Reason: only the Agent knows what is secret in a reading
+				open += fmt.Sprintf("\n  %s: %s, %s", s.Goal, s.Status, cmp.Or(s.Run, "no run"))
 			}
 		}
 		if now := k.world.now(); now.Sub(kept) >= time.Minute { // for View.Health
 			const head = "\ngoals of %s that are not met, as of %s:%s"
 			text := fmt.Sprintf(head, k.world.scope, now.UTC().Format(time.DateTime), cmp.Or(open, " none"))
-			kept, err = now, errors.Join(err, k.group.Update(ctx, func(b *store.Batch) error {
-				clean := redact.New(nil).Prose(fence.Clip(text, 4<<10))
-				return codec.Put(b, k.world.scope.Key("health", kind), clean, store.Any)
-			}))
+			wrong := k.group.Update(ctx, func(b *store.Batch) error {
+				return codec.Put(b, k.world.scope.Key("health", kind), fence.Clip(text, 4<<10), store.Any)
+			})
+			if err = errors.Join(err, wrong); wrong == nil {
+				kept = now
+			}
 		}
+		is := fmt.Sprintln(err, stand)
 		if told != nil && is != was && ctx.Err() == nil {
 			was = is
 			_, _ = call.Do(ctx, 0, func(context.Context) (none struct{}, _ error) {
@@ -145,10 +148,7 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	goals, wrong := k.current(ctx)
 	errs := append(k.errs, k.world.Poll(ctx), wrong)
 	k.errs = nil
-	records, err := k.records(ctx)
-	if err != nil {
-		return nil, errors.Join(append(errs, err)...)
-	}
+	records, unread := k.records(ctx)
 	n, had := len(goals), k.had
 	for _, g := range had { // for what still waits for one that is gone
 		there := func(o goal) bool { return o.ID == g.ID }
@@ -166,11 +166,14 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 		if g.status, g.since = v.Status, v.at; had[g.ID].status == v.Status {
 			g.since = had[g.ID].since
 		}
-		if i < n {
+		if i < n || unread != nil {
 			k.had[g.ID] = *g
 		}
 		records[g.ID] = r
-		err := t.settle(ctx, g, r, &v)
+		err := unread // then nobody knows what is under way, and nothing is done
+		if err == nil {
+			err = t.settle(ctx, g, r, &v)
+		}
 		if err == nil && v.Status == Violated && r.Run == "" {
 			err = t.mend(ctx, g, r, &v)
 		}
@@ -216,7 +219,7 @@ func (k *Keeper) records(ctx context.Context) (map[string]*record, error) {
 		_, _, id, _ := store.ParseKey(e.Key)
 		all[id] = &record{rev: e.Rev}
 		if err = cmp.Or(err, codec.Unmarshal(e.Value, all[id])); err != nil {
-			return nil, fmt.Errorf("goal: %w", err)
+			return all, err
 		}
 	}
 	return all, nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/meta/proposal"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
@@ -630,7 +632,7 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// Health says which goals are not met, and why, to whoever asks: here for the scope above, in another process.
+// Health says which goals are not met to whoever asks: here for the scope above, in another process.
 func TestSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const two = `goals:
@@ -659,13 +661,53 @@ func TestSeen(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var kept sync.WaitGroup
 		kept.Go(func() { b.keep.Keep(ctx, 0, nil) })
-		says("\n  ci: domains.ci.data.failing is 3, not at most 0; no worker has an effect that would mend it" +
-			"\n  disk: unknown: disk was never read: vault: no access with password=[redacted:secret]")
+		says("\n  ci: violated, no run\n  disk: unknown, no run") // a reading or an error of a host may have its secrets
 		b.reads(0)
 		require.NoError(t, b.world.Collect("disk", func(context.Context) (any, error) {
 			return map[string]any{"used": 20}, nil
 		}, 0, 0))
 		says(" none")
+		b.reads(3)
+		damaged := store.Op{Key: memory.Scope("acme").Key("goal", "other"), Value: []byte("\xff\xff")}
+		_, err = store.Sub(st, "t/acme/").Commit(t.Context(), damaged)
+		require.NoError(t, err)
+		says("\n  ci: violated, no run") // nobody knows what is under way, but how the goal stands
+		stop()
+		kept.Wait()
+	})
+}
+
+// unwritten is a store that is not written to while it is told so.
+type unwritten struct {
+	store.Store
+	now atomic.Bool
+}
+
+func (u *unwritten) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if u.now.Load() {
+		return 0, errors.New("the disk is full")
+	}
+	return u.Store.Commit(ctx, ops...)
+}
+
+// Where Health cannot be written, that is told, and tried at each tick.
+func TestUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &unwritten{Store: store.NewMem()}
+		b := open(t, st, ci, nil, act.Worker{Name: "spare"})
+		ctx, stop := context.WithCancel(t.Context())
+		told := make(chan string, 99)
+		var kept sync.WaitGroup
+		kept.Go(func() { b.keep.Keep(ctx, 0, func(_ []goal.Standing, err error) { told <- fmt.Sprint(err) }) })
+		<-time.After(2 * time.Second)
+		require.Equal(t, "<nil>", <-told)
+		st.now.Store(true)
+		<-time.After(time.Hour)
+		require.Contains(t, <-told, "the disk is full")
+		require.Empty(t, told, "once")
+		st.now.Store(false)
+		<-time.After(5 * time.Second)
+		require.Equal(t, "<nil>", <-told)
 		stop()
 		kept.Wait()
 	})
