@@ -18,15 +18,15 @@
 //
 // A goal is acted on where two readings in a row show that it is violated, so one that is false acts on none:
 // the cadence of its domain is what a goal waits, and what a host has Set once is not acted on. All that are
-// violated are acted on at once. What was never read, or too long ago, is unknown; a reading is as old as its
-// call, so a collector that gets an old figure returns an error. One run at a time is under way for a goal,
-// and for those about the same value. After a delivery it is left alone for its cooldown; then the next
-// reading judges the run, unless a person has, and corrects the figures of its worker: a success of which
-// nothing shows is a failure. Once it was read anew another run acts on it, in which what is Irreversible may
-// be done again. A worker that has failed at it three times in five minutes rests for ten, and so does one
-// without a permission, or that is not there; each further rest is twice as long, up to four hours, until it
-// has helped: what does not help is tried some 20 times a day. Two goals that undo each other act some 360
-// times each: a longer cooldown, or a Gated worker, bounds that.
+// violated are acted on at once. What was never read, or too long ago, is unknown, which ends no row of
+// readings; one is as old as its call, so a collector that gets an old figure returns an error. One run at a
+// time is under way for a goal, and for those about the same value. After a delivery it is left alone for its
+// cooldown; then the next reading judges the run, unless a person has, and corrects the figures of its
+// worker: a success of which nothing shows is a failure. Once it was read anew another run acts on it, in
+// which what is Irreversible may be done again. A worker that has failed at it three times in five minutes
+// rests for ten, and so does one without a permission, or that is not there; each further rest is twice as
+// long, up to four hours, until it has helped: what does not help is tried some 20 times a day. Two goals
+// that undo each other act some 360 times each: a longer cooldown, or a Gated worker, bounds that.
 //
 // A person's no, veto or cancel holds for all workers: until two readings in a row say that the goal is met, it
 // wants something else (also enabled: false, and back), or arc.View.Retry has that run go on. Silence on what

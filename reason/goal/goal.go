@@ -52,7 +52,7 @@ type goal struct {
 	Tolerance    *float64           `yaml:"tolerance"`
 
 	place  place
-	status Status    // by the last reading
+	status Status    // by the last reading that says how it stands
 	since  time.Time // the first of the readings in a row that say so
 }
 

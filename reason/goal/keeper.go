@@ -100,7 +100,7 @@ func Open(
 // Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
 // no event says that a goal is violated or unknown. arc.View.Health says which are, as of a minute ago at most.
 // When ctx has ended, it begins nothing more, and returns when its runs have ended, wait for a person or were
-// left, as by arc.Agent.Shutdown.
+// left, as by arc.Agent.Shutdown. To edit, disable or delete a goal that has run is an error, too, told once.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
 	was, kept := "", time.Time{}
@@ -163,8 +163,10 @@ func (k *Keeper) Tick(ctx context.Context) ([]Standing, error) {
 	for i := range goals {
 		g := &goals[i]
 		r, v := cmp.Or(records[g.ID], new(record)), g.evaluate(k.world)
-		if g.status, g.since = v.Status, v.at; had[g.ID].status == v.Status {
-			g.since = had[g.ID].since
+		g.status, g.since = v.Status, v.at
+		was := had[g.ID]
+		if was.says() == g.says() && (v.Status == was.status || v.Status == Unknown) { // which ends no row
+			g.status, g.since = was.status, was.since
 		}
 		if i < n || unread != nil {
 			k.had[g.ID] = *g
@@ -379,7 +381,7 @@ func (r *record) fail(at time.Time, rests bool) {
 // begun: of two processes one can keep it, and a run that was not begun is begun by whoever finds its record.
 func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	able, why := t.able(g, r, v)
-	if why != "" {
+	if len(able) == 0 {
 		v.Reason += "; " + why
 		return t.propose(ctx, g, v, why)
 	}
@@ -398,7 +400,7 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 	return err
 }
 
-// able are the workers, by skill, that would mend the goal and do not rest, or why nobody is called.
+// able are the workers, by skill, that would mend the goal and do not rest; where there is none, why.
 func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Candidate, why string) {
 	switch {
 	case t.now.Before(r.Cool):
@@ -428,9 +430,6 @@ func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Cand
 			c := rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
 			able[skill] = append(able[skill], c)
 		}
-	}
-	if len(able) > 0 {
-		why = ""
 	}
 	return able, why
 }

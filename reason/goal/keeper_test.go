@@ -278,6 +278,31 @@ func TestFalseReading(t *testing.T) {
 	})
 }
 
+// Readings that do not hold until the next one are readings in a row all the same; those of what a goal wanted before
+// are not.
+func TestRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, mender("ann"))
+		require.Equal(t, []string(nil), b.called())
+		b.reads(0)
+		b.tick(time.Minute)
+		require.NoError(t, b.world.Collect("ci", func(context.Context) (any, error) {
+			return map[string]any{"failing": 3}, nil
+		}, 10*time.Minute, 5*time.Minute))
+		require.Contains(t, b.tick(time.Second).Reason, "one reading shows it")
+		require.Equal(t, goal.Unknown, b.tick(6*time.Minute).Status)
+		require.NotEmpty(t, b.tick(4*time.Minute).Run)
+		require.Equal(t, []string{"ann"}, b.called())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, act.Worker{Name: "spare"})
+		require.Contains(t, b.tick(0).Reason, "no worker has an effect")
+		require.NoError(t, b.goals.Load([]byte(strings.Replace(ci, "max: 0", "max: 50", 1))))
+		b.reads(99)
+		require.Contains(t, b.tick(time.Minute).Reason, "one reading shows it")
+	})
+}
+
 // A run that waits for a person is in flight: it goes on when they have ruled, is canceled when the goal is met, and a
 // no holds until then.
 func TestPerson(t *testing.T) {
