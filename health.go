@@ -47,34 +47,35 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	a.mu.Lock()
 	left := maps.Clone(a.left)
 	a.mu.Unlock()
-	var ended []*record  // since then, and before that what is still blocked and nobody has judged
-	open, waits := "", 0 // lines of those that wait, ask or were left; how many they are
-	for r, err := range t.records(ctx, v.scope, true) {
-		switch {
-		case err != nil:
+	var ended []*record             // since then, and before that what is still blocked and nobody has judged
+	open, goals, waits := "", "", 0 // lines of those that wait, ask or were left; of goals; how many wait
+	for scope, err := range t.scopes(ctx, v.scope) {
+		told, _, wrong := codec.Load[string](ctx, t.group.Store(), scope.Key("health", "goal")) // of goal.Keeper
+		if err = cmp.Or(err, wrong); err != nil {
 			return h, err
-		case r.Status == Waiting, r.Status == Asking,
-			r.Status == Running && (r.Left || left[runKey(r.Scope, r.ID)]):
-			if waits++; waits <= maxShown {
-				open += t.line(ctx, v.scope, r)
+		}
+		goals += told
+		for r, err := range t.records(ctx, scope, false) {
+			switch {
+			case err != nil:
+				return h, err
+			case r.Status == Waiting, r.Status == Asking,
+				r.Status == Running && (r.Left || left[runKey(r.Scope, r.ID)]):
+				if waits++; waits <= maxShown {
+					open += t.line(ctx, v.scope, r)
+				}
+			case r.Status == Running, r.Status == Canceled:
+			case r.Ended.Before(since) && (r.Status != Blocked || r.Verdict != ""):
+			default:
+				r.Usage, r.Aims = r.usage(), nil // most of it
+				ended = append(ended, r)
 			}
-		case r.Status == Running, r.Status == Canceled:
-		case r.Ended.Before(since) && (r.Status != Blocked || r.Verdict != ""):
-		default:
-			r.Usage, r.Aims = r.usage(), nil // most of it
-			ended = append(ended, r)
 		}
 	}
 	if waits > maxShown {
 		open += fmt.Sprintf("\nwaiting: %d more runs", waits-maxShown)
 	}
-	for scope, err := range t.scopes(ctx, v.scope) {
-		goals, _, wrong := codec.Load[string](ctx, t.group.Store(), scope.Key("health", "goal")) // of goal.Keeper
-		if err = cmp.Or(err, wrong); err != nil {
-			return h, err
-		}
-		open += goals
-	}
+	open += goals
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})

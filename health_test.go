@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,9 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/arctest"
 	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 func TestHealth(t *testing.T) {
@@ -228,4 +231,31 @@ func TestUpliftCountsRunsThatAskedNoModel(t *testing.T) {
 	require.InDelta(t, -2*share, up.Calls.Mean, 1e-9)
 	require.InDelta(t, -.5*share, up.USD.Mean, 1e-9)
 	require.Less(t, up.Calls.Mean+*up.Calls.Margin, 0.)
+}
+
+// scans counts those of a store.
+type scans struct {
+	store.Store
+	n int
+}
+
+func (s *scans) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	s.n++
+	return s.Store.Scan(ctx, r)
+}
+
+// Health looks for scopes once, whatever it says of each.
+func TestHealthReads(t *testing.T) {
+	st := &scans{Store: store.NewMem()}
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	for n := range 30 {
+		m, err := a.In(memory.Scope(fmt.Sprint("acme/u", n))).Memory(t.Context())
+		require.NoError(t, err)
+		_, err = m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "likes tea"})
+		require.NoError(t, err)
+	}
+	st.n = 0
+	_, err := a.In("acme").Health(t.Context())
+	require.NoError(t, err)
+	require.Less(t, st.n, 30+30+10, "its records and the next scope of each")
 }
