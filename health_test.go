@@ -236,11 +236,11 @@ func TestUpliftCountsRunsThatAskedNoModel(t *testing.T) {
 // scans counts those of a store.
 type scans struct {
 	store.Store
-	n int
+	n atomic.Int64 // the scheduler scans, too
 }
 
 func (s *scans) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
-	s.n++
+	s.n.Add(1)
 	return s.Store.Scan(ctx, r)
 }
 
@@ -254,8 +254,8 @@ func TestHealthReads(t *testing.T) {
 		_, err = m.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "likes tea"})
 		require.NoError(t, err)
 	}
-	st.n = 0
+	st.n.Store(0)
 	_, err := a.In("acme").Health(t.Context())
 	require.NoError(t, err)
-	require.Less(t, st.n, 30+30+10, "its records and the next scope of each")
+	require.Less(t, st.n.Load(), int64(30+30+10), "its records and the next scope of each")
 }
