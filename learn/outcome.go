@@ -116,7 +116,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	s, unread := shapeOf(&c)
 	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: l.now()}
-	g.Share, g.Held = l.opts.Holdout, l.HeldOut(&c)
+	g.Share, g.Held = l.opts.Holdout, l.opts.Holdout > 0 && l.HeldOut(&c)
 	switch raw, err := json.Marshal(o.Plan); {
 	case err != nil:
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
