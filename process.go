@@ -93,13 +93,11 @@ func (p *process) renew(st store.Store) (given bool, err error) {
 		return false, err
 	}
 	e, err := st.Get(ctx, p.key())
-	switch {
-	case missing(err):
-		return true, p.write(ctx, st, store.Absent)
-	case err != nil:
+	if given = missing(err); err != nil && !given {
 		return false, err
 	}
-	return false, p.write(ctx, st, store.At(e.Rev)) // a renewal has taken place, and its answer was lost
+	// Where it is there, a renewal has taken place, and its answer was lost.
+	return given, p.write(ctx, st, store.At(e.Rev))
 }
 
 // leave deletes the record, so that others take up what was under way at once.
