@@ -238,7 +238,12 @@ func (o *Options) complete() {
 	o.Attempts, o.Replans = cmp.Or(o.Attempts, 4), max(0, cmp.Or(o.Replans, 2))
 	o.Retention, o.Patience = cmp.Or(o.Retention, 90*24*time.Hour), cmp.Or(o.Patience, time.Hour)
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Minute)
-	o.Learn.Memory = nil
+	m := *cmp.Or(o.Memory, &memory.Options{})
+	if m.Now == nil {
+		m.Now = o.Now
+	}
+	m.Sanitizer = cmp.Or(m.Sanitizer, o.Sanitizer)
+	o.Memory, o.Learn.Memory = &m, &m
 	o.Learn.Seed = cmp.Or(o.Learn.Seed, o.Seed)
 }
 

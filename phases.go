@@ -226,7 +226,7 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 
 // facts are those of the scope's identity that are worth telling.
 func (t *turn) facts(ctx context.Context) (told []string) {
-	who, err := identity.New(t.tenant.group, t.Scope, t.tenant.memory)
+	who, err := identity.New(t.tenant.group, t.Scope, t.agent.opts.Memory)
 	if err == nil {
 		var facts []identity.Fact
 		facts, _, err = who.Project(ctx, t.aim().Text, 0, 0)

@@ -119,7 +119,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 			return deleted, err
 		}
 	}
-	who, err := identity.New(t.group, v.scope, t.memory)
+	who, err := identity.New(t.group, v.scope, a.opts.Memory)
 	if err == nil {
 		_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
 	}

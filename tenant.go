@@ -47,7 +47,6 @@ type tenant struct {
 	name, prefix string
 	whole        *store.Group // over the whole store
 	group        *store.Group // the tenant's part of it
-	memory       *memory.Options
 	bank         *memory.Bank
 	book         *rank.Book
 	sessions     *meta.Sessions
@@ -205,31 +204,22 @@ func closeAll(gone []*opening) {
 	}
 }
 
-func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
-	fail := func(err error) (*tenant, error) {
-		return nil, fmt.Errorf("arc: tenant %s: %w", scope.Tenant(), err)
-	}
+func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (_ *tenant, err error) {
 	t := &tenant{name: scope.Tenant(), prefix: scope.TenantPrefix(), whole: store.NewGroup(a.store)}
 	t.group = t.whole.Sub(t.prefix)
-	m := *cmp.Or(a.opts.Memory, &memory.Options{})
-	if m.Now == nil {
-		m.Now = a.opts.Now
-	}
-	m.Sanitizer = cmp.Or(m.Sanitizer, a.opts.Sanitizer)
-	t.memory = &m
-	var err error
-	if t.bank, err = memory.OpenGroup(ctx, t.group, &m); err != nil {
-		return fail(err)
-	}
-	t.book, err = rank.Open(ctx, t.group, a.opts.Now, a.opts.Seed, a.opts.Logger)
-	if err != nil {
-		return fail(errors.Join(err, t.bank.Close()))
-	}
 	t.sessions = meta.New(t.group)
 	of := a.opts.Learn
-	of.Scope, of.Memory = plain(store.Scope(t.name)), &m
-	if t.layer, err = learn.With(t.group, t.bank, t.book, &of); err != nil {
-		return fail(errors.Join(err, t.bank.Close()))
+	of.Scope = plain(store.Scope(t.name))
+	if t.bank, err = memory.OpenGroup(ctx, t.group, a.opts.Memory); err == nil {
+		var wrong error
+		t.book, err = rank.Open(ctx, t.group, a.opts.Now, a.opts.Seed, a.opts.Logger)
+		t.layer, wrong = learn.With(t.group, t.bank, t.book, &of)
+		if err = cmp.Or(err, wrong); err != nil {
+			err = errors.Join(err, t.bank.Close())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("arc: tenant %s: %w", t.name, err)
 	}
 	return t, nil
 }

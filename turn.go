@@ -52,7 +52,7 @@ func (t *turn) observe(ctx context.Context) {
 	if t.objective.Situation == "" || t.objective.Fresh {
 		return
 	}
-	who, err := identity.New(t.tenant.group, t.Scope, t.tenant.memory)
+	who, err := identity.New(t.tenant.group, t.Scope, t.agent.opts.Memory)
 	var p identity.Profile
 	if err == nil {
 		p, err = who.Profile(ctx)

@@ -274,7 +274,7 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	if err != nil {
 		return nil, err
 	}
-	return identity.New(t.group, v.scope, t.memory)
+	return identity.New(t.group, v.scope, v.agent.opts.Memory)
 }
 
 // Known returns the plans and warnings of the scope, see learn.Layer.Known.
