@@ -138,8 +138,8 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	}
 	t := &turn{agent: a, tenant: at, objective: o, clean: clean, record: newRecord(&o, a.now())}
 	next, advice := assessPhase, &learn.Advice{}
-	for len(t.Aims) == 1 && (next == assessPhase || next == recallPhase || next == reasonPhase) {
-		if next, err = phases[next](t, ctx); err == nil {
+	for t.Status == Running && next != assignPhase && len(t.Aims) == 1 {
+		if next, err = phases[next](t, ctx); err == nil && t.Status == Running {
 			next, err = t.bounded(ctx, next)
 		}
 		if err != nil {
@@ -148,14 +148,6 @@ func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 		if t.advice != nil {
 			advice = t.advice
 		}
-	}
-	switch next {
-	case askPhase:
-		t.Status = Asking
-	case waitPhase:
-		t.Status = Waiting
-	case endPhase:
-		t.Status = Blocked
 	}
 	r, err := at.report(ctx, t.record, nil)
 	if err != nil {
