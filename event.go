@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/act"
@@ -46,38 +45,30 @@ func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 // events yields the events of a run, those to come as well where it follows the run.
 func (v View) events(ctx context.Context, id string, follow bool) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if err := v.eachEvent(ctx, id, follow, func(e Event) bool { return yield(e, nil) }); err != nil {
-			yield(Event{}, err)
+		var r *Report
+		t, err := v.agent.tenant(ctx, v.scope)
+		for seen, last := 0, false; err == nil && !last; {
+			changed := v.agent.change() // before it looks, so that nothing comes between
+			if r, err = v.Report(ctx, id); err != nil {
+				break
+			}
+			last = !follow || r.Status.ended()
+			journal := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil)
+			for events, wrong := range journal.Events(ctx, seen) {
+				err = wrong
+				for _, e := range events {
+					if !yield(e, nil) {
+						return
+					}
+				}
+				seen += len(events)
+			}
+			if err == nil && !last {
+				err = v.agent.await(ctx, changed)
+			}
 		}
-	}
-}
-
-func (v View) eachEvent(ctx context.Context, id string, follow bool, yield func(Event) bool) error {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return err
-	}
-	journal, seen := act.NewJournal(t.group, logPrefix(v.scope, id), nil, nil, nil), 0
-	for {
-		changed := v.agent.change() // before it looks, so that nothing comes between
-		r, err := v.Report(ctx, id)
 		if err != nil {
-			return err
-		}
-		for events, err := range journal.Events(ctx, seen) {
-			if err != nil {
-				return err
-			}
-			if slices.ContainsFunc(events, func(e Event) bool { return !yield(e) }) {
-				return nil
-			}
-			seen += len(events)
-		}
-		if !follow || r.Status.ended() {
-			return nil
-		}
-		if err := v.agent.await(ctx, changed); err != nil {
-			return err
+			yield(Event{}, err)
 		}
 	}
 }
