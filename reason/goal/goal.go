@@ -118,16 +118,6 @@ func (g *Goals) Load(document []byte) error {
 
 func (g *Goals) all() []goal { return *cmp.Or(g.set.Load(), new([]goal)) }
 
-// Evaluate says how the goals stand, in the order of the document. What is not known, or too old, is Unknown
-// and not Violated: where a source is down, what it watches has not failed.
-func (g *Goals) Evaluate(w *World) []Standing {
-	var out []Standing
-	for _, each := range g.all() {
-		out = append(out, each.evaluate(w).Standing)
-	}
-	return out
-}
-
 // list is a document. Its Version is not read.
 type list[T any] struct {
 	Version string
@@ -215,7 +205,8 @@ func (g *goal) compile() (wrong []string) {
 	return wrong
 }
 
-// evaluate says how the goal stands.
+// evaluate says how the goal stands. What is not known, or too old, is Unknown and not Violated: where a source
+// is down, what it watches has not failed.
 func (g *goal) evaluate(w *World) verdict {
 	v := verdict{Standing: Standing{Goal: g.ID, Status: Unknown}}
 	value, at, err := w.value(g.place)
