@@ -137,7 +137,7 @@ func savings(ended []*record) string {
 		}
 	}
 	u := arms.Uplift()
-	return saved(u.Calls, "model calls", inCalls) + ";\n  " + saved(u.USD, "dollars", inDollars)
+	return saved(u.Calls, "model calls", "%v model calls", 10) + ";\n  " + saved(u.USD, "dollars", "$%v", 1e4)
 }
 
 // line is a run that is not delivered, or was judged wrong, on a line of its own; one of a scope below top is
@@ -157,17 +157,10 @@ func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
 	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), why, fence.Line(out.Text))
 }
 
-func inCalls(v float64) string { return fmt.Sprint(math.Round(10*v)/10, " model calls") }
-
-func inDollars(v float64) string {
-	if math.Abs(v) < .1 {
-		return fmt.Sprintf("$%.2g", v)
-	}
-	return fmt.Sprintf("$%.2f", v)
-}
-
-// saved says what plans have saved in all, and between which bounds a run where these are known.
-func saved(i meta.Interval, what string, in func(float64) string) string {
+// saved says what plans have saved in all, and between which bounds a run where these are known: figures of a
+// form, rounded to parts of one.
+func saved(i meta.Interval, what, form string, parts float64) string {
+	in := func(v float64) string { return fmt.Sprintf(form, math.Round(parts*v)/parts) }
 	if i.N == 0 {
 		return "no data on " + what
 	}
