@@ -18,6 +18,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -156,8 +157,7 @@ func (p *pair) latest(batch *store.Batch) (*record, store.Condition) {
 			next = piece(p.rec.value, n)
 		}
 		if len(next) == 0 {
-			value, _ = codec.Unseal(value) // an earlier sample has sealed it
-			return unpacked(value), store.Any
+			return unpacked(sealed(value)), store.Any // as an earlier sample has staged it
 		}
 		value = append(value, next...)
 	}
@@ -217,7 +217,7 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 		e.Common = float32(r.predict(sk, e.Key, y, s.At))
 	}
 	if s.Outcome.ill() {
-		err = r.fail(Sample{Run: clip(s.Run), Class: clip(s.Class), At: s.At.UTC()})
+		err = r.fail(Sample{Run: fence.Cut(s.Run, maxName), Class: fence.Cut(s.Class, maxName), At: s.At.UTC()})
 	}
 	r.push(&e)
 	return true, err
@@ -225,8 +225,6 @@ func (r *record) observe(sk *skill, s *Sample) (added bool, err error) {
 
 // held is a number of milliseconds or tokens as an entry has it.
 func held(n int64) int32 { return int32(min(max(0, n), math.MaxInt32)) }
-
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxName)], "") }
 
 // scopeOf returns the records of a scope, and makes room for them if need be. The caller has the lock.
 func (b *book) scopeOf(name store.Scope) *scope {
@@ -328,14 +326,12 @@ func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 		if err != nil {
 			return err
 		}
-		if p != nil && strings.HasPrefix(e.Key, p.key) {
-			whole.Value = append(whole.Value, e.Value...)
-			continue
+		if p == nil || !strings.HasPrefix(e.Key, p.key) {
+			publish()
+			p, whole = b.named(e.Key), store.Entry{Key: e.Key, Rev: e.Rev}
+			b.applyAccount(e)
 		}
-		publish()
-		p, whole = b.named(e.Key), e
-		whole.Value = bytes.Clone(e.Value)
-		b.applyAccount(e)
+		whole.Value = append(whole.Value, e.Value...)
 	}
 	publish()
 	return nil

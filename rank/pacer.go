@@ -1,9 +1,11 @@
 package rank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
@@ -53,10 +55,7 @@ func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
 	p, a, v := b.pacer, b.pacers[b.pacer.key], b.view(sk, t, cs)
 	rungs := sk.rungs(Task{}, cs)
 	success := 2 * p.average * math.Exp(a.Lean+thrift*a.Saved)
-	cheapest := math.Inf(1)
-	for i := range rungs {
-		cheapest = min(cheapest, rungs[i].price)
-	}
+	cheapest := slices.MinFunc(rungs, func(x, y rung) int { return cmp.Compare(x.price, y.price) }).price
 	var fs []contender
 	for i := range rungs {
 		price := rungs[i].price

@@ -21,6 +21,8 @@ const (
 	kinds    = 64 // kinds of case (Task.Key) that a candidate is known by; those used last stay
 	recent   = 10 // failures that are listed
 	halfLife = 30 * 24 * time.Hour
+
+	begins, prefix = "\x01\x5a", 6 // of a value: codec's version and CBOR's byte string; with its length
 )
 
 // record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a
@@ -99,7 +101,7 @@ func pack(b []byte, v any)         { _, _ = binary.Encode(b, binary.LittleEndian
 
 // begin returns where a table begins; that of no table is where failures do.
 func (r *record) begin(table int) int {
-	at := codec.Prefix + headBytes
+	at := prefix + headBytes
 	for t := range table {
 		at += int(r.Rows[t]) * rowBytes[t]
 	}
@@ -315,7 +317,7 @@ const hourMillis = int64(time.Hour / time.Millisecond)
 const dayMillis = 24 * hourMillis
 
 // nothing is the record of a candidate that was never tried.
-var nothing = &record{head{Rating: firstRating}, make([]byte, codec.Prefix+headBytes)}
+var nothing = &record{head{Rating: firstRating}, make([]byte, prefix+headBytes)}
 
 // spare has records that another has replaced.
 var spare = sync.Pool{New: func() any { return new(record) }}
@@ -327,26 +329,37 @@ func (r *record) clone() *record {
 	return c
 }
 
-// seal makes the value what the store holds.
+// seal makes the value what the store holds: that of codec.Marshal of bytes, but for the size of their length.
 func (r *record) seal() []byte {
-	pack(r.value[codec.Prefix:], &r.head)
-	codec.Seal(r.value)
+	copy(r.value, begins)
+	binary.BigEndian.PutUint32(r.value[len(begins):], uint32(len(r.value)-prefix))
+	pack(r.value[prefix:], &r.head)
 	return r.value
 }
 
+// sealed returns a value that seal has completed, without what follows it; nil: it is none.
+func sealed(value []byte) []byte {
+	if len(value) >= prefix && string(value[:len(begins)]) == begins {
+		size := prefix + uint64(binary.BigEndian.Uint32(value[len(begins):]))
+		if size <= uint64(len(value)) {
+			return value[:size]
+		}
+	}
+	return nil
+}
+
 // unpacked is the record of a value, which it keeps.
-func unpacked(value []byte) *record { return &record{unpack[head](value[codec.Prefix:]), value} }
+func unpacked(value []byte) *record { return &record{unpack[head](value[prefix:]), value} }
 
 // decode reads what a store has, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
-	damaged := fmt.Errorf("rank: a record: %w", store.ErrDamaged)
-	value, err := codec.Unseal(value)
-	if err != nil || len(value) < codec.Prefix+headBytes {
-		return nothing, cmp.Or(err, damaged)
+	damaged, whole := fmt.Errorf("rank: a record: %w", store.ErrDamaged), sealed(value)
+	if len(whole) < prefix+headBytes {
+		return nothing, cmp.Or(codec.Unmarshal(value, new([]byte)), damaged)
 	}
-	r := unpacked(value)
+	r := unpacked(whole)
 	for t, n := range r.Rows {
-		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(value) {
+		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(whole) {
 			return nothing, damaged
 		}
 	}

@@ -41,7 +41,7 @@ func TestRecordIsBounded(t *testing.T) {
 	require.Less(t, len(r.seal()), 21<<10)
 	var packed []byte
 	require.NoError(t, codec.Unmarshal(r.value, &packed), "CBOR")
-	require.Equal(t, r.value[codec.Prefix:], packed)
+	require.Equal(t, r.value[prefix:], packed)
 }
 
 // The bytes of a record stay what stores have, whatever becomes of the types that they are read into.
@@ -111,15 +111,11 @@ func TestDamagedRecord(t *testing.T) {
 		"outcome": func(r *record) { r.row(ringTable, 0)[8] = byte(len(outcomes)) }, "no outcome": func(r *record) { r.row(ringTable, 0)[8] = 0 },
 		"time": func(r *record) { r.row(ringTable, 0)[35] = 255 }, "attempts": func(r *record) { r.Attempts = 1 },
 		"ring": func(r *record) { r.Rows[ringTable]++ }, "cells": func(r *record) { r.Rows[cellTable] = 1 << 30 }, "rows": func(r *record) { r.Rows[0] = -1 },
-		"cut": func(r *record) { r.value = r.value[:len(r.value)-1] }, "empty": func(r *record) { r.value = r.value[:codec.Prefix+headBytes-1] },
+		"cut": func(r *record) { r.value = r.value[:len(r.value)-1] }, "empty": func(r *record) { r.value = r.value[:prefix+headBytes-1] },
 	} {
 		r := filled(300)
 		harm(r)
-		if len(r.value) > codec.Prefix+headBytes {
-			r.seal()
-		} else {
-			codec.Seal(r.value)
-		}
+		r.seal()
 		_, err := decode(r.value)
 		require.ErrorIs(t, err, store.ErrDamaged, name)
 	}

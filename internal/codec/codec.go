@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -73,28 +72,6 @@ func Unmarshal(value []byte, v any) error {
 		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
 	}
 	return nil
-}
-
-// Prefix is how many bytes [Seal] writes before a record of a format of its own.
-const Prefix = 6
-
-// Seal completes a value whose bytes from Prefix on have a format of their own: what Marshal writes of them
-// as one byte string, but for the length of its length.
-func Seal(value []byte) {
-	value[0], value[1] = version, 0x5a
-	binary.BigEndian.PutUint32(value[2:], uint32(len(value)-Prefix))
-}
-
-// Unseal returns a value that Seal has completed, without what follows it. The errors are those of Unmarshal.
-func Unseal(value []byte) ([]byte, error) {
-	if len(value) < Prefix || value[0] != version || value[1] != 0x5a {
-		return nil, cmp.Or(Unmarshal(value, new([]byte)), fmt.Errorf("%w: not sealed", store.ErrDamaged))
-	}
-	size := Prefix + uint64(binary.BigEndian.Uint32(value[2:]))
-	if size > uint64(len(value)) {
-		return nil, fmt.Errorf("%w: it is cut off", store.ErrDamaged)
-	}
-	return value[:size], nil
 }
 
 // Reader is a [store.Store] or a [store.Batch].
