@@ -114,7 +114,7 @@ const replanStuck, askStuck = "replan", "ask"
 // OnEvent calls them: there, call them in a goroutine.
 type Agent struct {
 	store  store.Store
-	close  func() error // of the store; nil: it is the host's
+	close  func() error // of the store; does nothing where it is the host's
 	host   Host
 	opts   Options
 	runner atomic.Pointer[act.Runner]
@@ -164,7 +164,7 @@ func Open(ctx context.Context, dir string, h Host, o *Options) (*Agent, error) {
 
 // New opens an Agent over a store of all tenants, which stays the host's, as Open does.
 func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error) {
-	return open(ctx, st, h, o, nil)
+	return open(ctx, st, h, o, func() error { return nil })
 }
 
 // open is Open and New. The process is known to others before anything is due for it, and what they commit is
@@ -315,10 +315,5 @@ func (a *Agent) Close() error {
 	a.process.quits()
 	<-a.process.done
 	a.tenants.forget()
-	if a.close == nil {
-		return nil
-	}
-	err := a.close()
-	a.close = nil
-	return err
+	return a.close()
 }
