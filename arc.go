@@ -188,9 +188,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if err := a.SetWorkers(h.Workers); err != nil {
 		return nil, err
 	}
-	if a.process, err = newProcess(a.opts.Process, st); err != nil {
-		return nil, err
-	}
+	a.process = newProcess(a.opts.Process, st)
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.stop, a.halt = context.WithCancel(context.Background())
 	if changer := a.process.changer; changer != nil {
@@ -226,6 +224,7 @@ func (o *Options) check() error {
 	flaw(o.Patience < 0, "Patience", o.Patience)
 	flaw(o.Approvals < 0, "Approvals", o.Approvals)
 	flaw(o.Timeout < 0, "Timeout", o.Timeout)
+	flaw(store.CheckID(o.Process+"-") != nil || strings.Contains(o.Process, "/"), "Process", o.Process)
 	flaw(!slices.Contains([]string{"", replanStuck, askStuck}, o.OnStuck), "OnStuck", o.OnStuck)
 	return err
 }

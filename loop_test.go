@@ -163,6 +163,7 @@ func TestOpenRefuses(t *testing.T) {
 		"Options.Approvals is -1ns":         {store.NewMem(), arc.Options{Approvals: -1}},
 		"Options.Timeout is -1ns":           {store.NewMem(), arc.Options{Timeout: -1}},
 		"Options.OnStuck is give up":        {store.NewMem(), arc.Options{OnStuck: "give up"}},
+		"Options.Process is a/b":            {store.NewMem(), arc.Options{Process: "a/b"}},
 	} {
 		_, err := arc.New(t.Context(), c.st, arc.Host{}, &c.o)
 		require.ErrorContains(t, err, "arc: "+want)

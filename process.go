@@ -56,15 +56,12 @@ type sighting struct {
 	at  time.Time // when it was first seen so
 }
 
-func newProcess(label string, st store.Store) (*process, error) {
+func newProcess(label string, st store.Store) *process {
 	p := &process{name: strings.TrimPrefix(label+"-"+rand.Text(), "-"), seen: map[string]sighting{}}
 	p.changer, _ = st.(store.Changer)
 	p.done = make(chan struct{})
 	p.quit, p.quits = context.WithCancel(context.Background())
-	if err := store.CheckID(p.name); err != nil || strings.Contains(p.name, "/") {
-		return nil, fmt.Errorf("arc: Options.Process %q is no label of a process", label)
-	}
-	return p, nil
+	return p
 }
 
 func (p *process) key() string { return processPlace + p.name }
