@@ -552,23 +552,20 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if err := t.journal.Err(); err != nil { // it says nothing about the worker
 		return "", err
 	}
-	pending, open := errors.AsType[*act.PendingError](made.Err)
-	open = open && made.Outcome == ""
-	if made.Outcome == "" && !open {
-		made.Outcome, made.Complaint = rank.Failed, "an Around gave it no outcome"
-	}
 	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
 	t.Current.Usage = made.Usage
 	if made.Err != nil { // of what is asked again when the attempt goes on
 		t.Usage = t.Usage.Add(made.Err.Usage)
 	}
-	switch { // what follows: a person rules, or answers; an outage passes; or there is a verdict
-	case open && len(pending.Approvals) > 0:
+	switch made.Outcome { // what follows: a person rules, or answers; an outage passes; or there is a verdict
+	case "":
+		pending, _ := errors.AsType[*act.PendingError](made.Err)
+		if len(pending.Approvals) == 0 {
+			return t.asked(ctx, advice, pending.Questions)
+		}
 		t.Pending, t.Back = fitting(pending.Approvals), actPhase
 		return waitPhase, nil
-	case open:
-		return t.asked(ctx, advice, pending.Questions)
-	case made.Outcome == rank.Away, made.Outcome == rank.TimedOut:
+	case rank.Away, rank.TimedOut:
 		return t.away(ctx, worker)
 	}
 	return verifyPhase, nil

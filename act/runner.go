@@ -147,16 +147,16 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 			a, err := call.Do(context.WithValue(ctx, sceneKey{}, &at), 0, func(ctx context.Context) (Attempt, error) {
 				return around(ctx, &own, inner), nil
 			})
+			if err == nil && (a.Outcome == "" && !waits(a.Err) || a.Outcome == rank.Delivered && !a.Pass) {
+				err = malformed("it returned no outcome, or a delivery that no gate has passed")
+			}
 			if err != nil {
 				return s.failed(ctx, fmt.Errorf("around: %w", err))
 			}
 			return a
 		}
 	}
-	if a := next(ctx); a.Outcome != rank.Delivered || a.Pass {
-		return a
-	}
-	return s.failed(ctx, malformed("an Around returned a delivery that no gate has passed"))
+	return next(ctx)
 }
 
 func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
