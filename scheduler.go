@@ -30,7 +30,7 @@ func (a *Agent) schedule() {
 		if a.process.changer != nil {
 			wait = min(wait, beatEvery) // another process may be gone
 		}
-		a.tenants.unload()
+		a.tenants.drop(a.tenants.idle)
 		select {
 		case <-time.After(wait):
 		case <-a.kick:

@@ -39,7 +39,6 @@ type opening struct {
 	err     error
 	holders int
 	last    time.Time // of its uses
-	stale   bool      // it is no more in the map: who comes next opens it anew, and the last holder closes it
 }
 
 // tenant has the parts of a tenant, over one group.
@@ -107,36 +106,39 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	return o.t, release, nil
 }
 
-// release lets a holder go. The last one closes what is stale.
-func (ts *tenants) release(name string, o *opening) {
+// drop takes out the tenants that which returns under the lock, and ends without it what they have in the
+// background. To close a Bank is no error.
+func (ts *tenants) drop(which func() []*opening) {
 	ts.mu.Lock()
-	o.holders--
-	o.last = time.Now()
-	var gone []*opening
-	switch {
-	case o.holders > 0:
-	case o.stale:
-		gone = append(gone, o)
-	case o.t == nil: // the next caller tries again
-		delete(ts.open, name)
-	case len(ts.open) > maxIdle:
-		gone = ts.trim()
+	gone := which()
+	ts.mu.Unlock()
+	for _, o := range gone {
+		if o.t != nil {
+			_ = o.t.bank.Close()
+		}
 	}
-	ts.mu.Unlock()
-	closeAll(gone)
 }
 
-// unload unloads what nobody has used for an hour.
-func (ts *tenants) unload() {
-	ts.mu.Lock()
-	gone := ts.trim()
-	ts.mu.Unlock()
-	closeAll(gone)
+// release lets a holder go. The last one closes what was forgotten.
+func (ts *tenants) release(name string, o *opening) {
+	ts.drop(func() []*opening {
+		o.holders--
+		o.last = time.Now()
+		switch {
+		case o.holders > 0:
+		case ts.open[name] != o: // who comes next has opened it anew, or will
+			return []*opening{o}
+		case o.t == nil: // the next caller tries again
+			delete(ts.open, name)
+		case len(ts.open) > maxIdle:
+			return ts.idle()
+		}
+		return nil
+	})
 }
 
-// trim takes out the tenants that nobody holds and that were idle for too long, or are too many. The caller
-// has the lock, and closes them without it.
-func (ts *tenants) trim() (gone []*opening) {
+// idle takes out of the map the tenants that nobody holds and that were idle for too long, or are too many.
+func (ts *tenants) idle() (gone []*opening) {
 	held := func(name string) bool { return ts.open[name].holders > 0 }
 	idle := slices.DeleteFunc(slices.Collect(maps.Keys(ts.open)), held)
 	slices.SortFunc(idle, func(a, b string) int { return ts.open[a].last.Compare(ts.open[b].last) })
@@ -151,20 +153,18 @@ func (ts *tenants) trim() (gone []*opening) {
 
 // forget has tenants opened anew at their next use: those of these names, or all where there is none.
 func (ts *tenants) forget(names ...string) {
-	ts.mu.Lock()
-	var gone []*opening
-	for name, o := range ts.open {
-		if len(names) > 0 && !slices.Contains(names, name) {
-			continue
+	ts.drop(func() (gone []*opening) {
+		for name, o := range ts.open {
+			if len(names) > 0 && !slices.Contains(names, name) {
+				continue
+			}
+			delete(ts.open, name)
+			if o.holders == 0 {
+				gone = append(gone, o)
+			}
 		}
-		delete(ts.open, name)
-		o.stale = true
-		if o.holders == 0 {
-			gone = append(gone, o)
-		}
-	}
-	ts.mu.Unlock()
-	closeAll(gone)
+		return gone
+	})
 }
 
 // refresh has the tenants that have changed between two revisions read what others wrote. The rest only
@@ -193,15 +193,6 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, 
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// closeAll ends what tenants have in the background. To close a Bank is no error.
-func closeAll(gone []*opening) {
-	for _, o := range gone {
-		if o.t != nil {
-			_ = o.t.bank.Close()
-		}
-	}
 }
 
 func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (_ *tenant, err error) {
