@@ -130,6 +130,7 @@ func (t *turn) commit(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
+	defer t.agent.note(t.name) // after an error it may be committed all the same
 	before, spent := len(t.events), t.spent()
 	err = t.tenant.whole.Update(ctx, func(b *store.Batch) error {
 		t.events = t.events[:before] // what is staged may add some, and may run again
@@ -157,7 +158,6 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		return part.Put(t.key, raw, store.At(t.rev))
 	})
 	if err != nil {
-		t.agent.note(t.name) // it may be committed all the same
 		return fmt.Errorf("arc: run %s: %w", t.ID, err)
 	}
 	t.counted = t.counted.Add(spent)
@@ -166,7 +166,6 @@ func (t *turn) commit(ctx context.Context) (err error) {
 		t.agent.told(t, e)
 	}
 	t.events, t.staged = t.events[:0], t.staged[:0]
-	t.agent.note(t.name)
 	return nil
 }
 
