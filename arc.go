@@ -132,8 +132,7 @@ type Agent struct {
 
 	mu      sync.Mutex
 	live    map[string]*live     // by runKey
-	left    map[string]bool      // runs whose caller has left: they go on by Resume, or in the next process
-	failed  map[string]time.Time // when the scheduler could not go on with a run; it waits before it tries again
+	rests   map[string]time.Time // until when the scheduler leaves alone what failed, or its caller has left
 	changed chan struct{}        // closed when a run was committed; nil: nobody waits for that
 	recent  []string             // runKeys of the runs that were committed last, for View.Changed
 	former  uint64               // how many before
@@ -172,7 +171,7 @@ func New(ctx context.Context, st store.Store, h Host, o *Options) (*Agent, error
 func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore func() error) (*Agent, error) {
 	a := &Agent{
 		store: st, close: closeStore, host: h, kick: make(chan struct{}, 1),
-		live: map[string]*live{}, left: map[string]bool{}, failed: map[string]time.Time{},
+		live: map[string]*live{}, rests: map[string]time.Time{},
 		opts:   *cmp.Or(o, &Options{}),
 		former: uint64(time.Now().UnixMicro()), // no mark is 0, or of a former process
 	}

@@ -45,7 +45,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 		return h, err
 	}
 	a.mu.Lock()
-	left := maps.Clone(a.left)
+	rests := maps.Clone(a.rests)
 	a.mu.Unlock()
 	var ended []*record             // since then, and before that what is still blocked and nobody has judged
 	open, goals, waits := "", "", 0 // lines of those that wait, ask or were left; of goals; how many wait
@@ -60,7 +60,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 			case err != nil:
 				return h, err
 			case r.Status == Waiting, r.Status == Asking,
-				r.Status == Running && (r.Left || left[runKey(r.Scope, r.ID)]):
+				r.Status == Running && (r.Left || !rests[runKey(r.Scope, r.ID)].IsZero()):
 				if waits++; waits <= maxShown {
 					open += t.line(ctx, v.scope, r)
 				}
@@ -152,7 +152,7 @@ func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
 	case Blocked:
 		why = fmt.Sprintf(" (%s)", r.Cause)
 	case Running:
-		why = " (its caller has left it: View.Resume)"
+		why = " (nobody works on it: View.Resume)"
 	}
 	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), why, fence.Line(out.Text))
 }

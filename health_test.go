@@ -173,7 +173,7 @@ func TestHealthOfLeftRuns(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	h, err := a.In("").Health(t.Context())
 	require.NoError(t, err)
-	require.Contains(t, h.Text(), "running: 7 write (its caller has left it: View.Resume)")
+	require.Contains(t, h.Text(), "running: 7 write (nobody works on it: View.Resume)")
 	require.NoError(t, a.In("").Cancel(t.Context(), "7", ""))
 	h, err = a.In("").Health(t.Context())
 	require.NoError(t, err)

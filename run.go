@@ -273,6 +273,9 @@ func stopped(run, caller context.Context, err error) error {
 	return cause
 }
 
+// nextOpen is until when the scheduler leaves alone what was left: it goes on by Resume, or with the next Agent.
+var nextOpen = time.Unix(1<<40, 0)
+
 // begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says
 // that the scheduler leaves it alone. Then a.runs is done.
 func (a *Agent) begin(
@@ -300,9 +303,9 @@ func (a *Agent) begin(
 			return
 		}
 		delete(a.live, key)
-		delete(a.left, key)
+		delete(a.rests, key)
 		if left {
-			a.left[key] = true
+			a.rests[key] = nextOpen
 		}
 		close(own.done)
 	}, nil

@@ -2,7 +2,6 @@ package arc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -48,9 +47,9 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		return beatEvery / 5, nil
 	}
 	a.mu.Lock()
-	maps.DeleteFunc(a.failed, func(_ string, at time.Time) bool { return time.Since(at) >= beatEvery })
-	if len(a.failed) > 0 {
-		wait = beatEvery
+	maps.DeleteFunc(a.rests, func(_ string, until time.Time) bool { return time.Until(until) <= 0 })
+	for _, until := range a.rests {
+		wait = min(wait, time.Until(until))
 	}
 	a.mu.Unlock()
 	for e, err := range a.store.Scan(a.base, store.Range{Prefix: duePlace}) {
@@ -107,7 +106,7 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 	}
 	a.mu.Lock()
 	live := a.live[key] != nil || a.live[runKey(due.Scope, due.ID)] != nil // of what was ruled on, the run
-	mine := live || a.left[key] || !a.failed[key].IsZero()
+	mine := live || !a.rests[key].IsZero()
 	a.mu.Unlock()
 	if mine || due.Process == a.process.name {
 		return mine, nil
@@ -126,14 +125,10 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 	v := View{agent: a, scope: due.Scope} // "" is the scope "_", not Options.Scope
 	defer func() {
-		if err == nil {
-			return
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.failed[due.by(e.Key)] = time.Now()
-		if !errors.Is(err, ErrRunning) && due.Kind != dueCompact { // which costs much
-			delete(a.left, due.by(e.Key))
+		if err != nil && due.Kind != dueCompact { // which costs much, and waits for the next Agent
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.rests[due.by(e.Key)] = time.Now().Add(beatEvery)
 		}
 	}()
 	switch due.Kind {
