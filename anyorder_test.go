@@ -155,10 +155,16 @@ func (s *badStore) Commit(ctx context.Context, ops ...store.Op) (store.Revision,
 type badShared struct{ *badStore }
 
 func (s badShared) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
-	if uint64(after) < s.floor.Load() {
-		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+	changes := s.Store.(store.Changer).Changes
+	if uint64(after) >= s.floor.Load() {
+		return changes(ctx, prefix, after)
 	}
-	return s.Store.(store.Changer).Changes(ctx, prefix, after)
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range changes(ctx, prefix, store.Latest) {
+			e.Deleted = true
+			yield(e, err)
+		}
+	}
 }
 
 // place is a process.

@@ -216,13 +216,12 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 	changed := map[string]bool{} // tenants
 	for e, err := range a.process.changer.Changes(ctx, "", after) {
 		switch {
-		case errors.Is(err, store.ErrNotFound): // the store has forgotten what was deleted since: all is read again
-			upTo, err = mark(ctx, a.process.changer)
-			a.note("")
-			a.tenants.forget()
-			return upTo, err
 		case err != nil:
 			return after, err
+		case e.Key == "" && e.Deleted: // the store has forgotten what was deleted since: all is read again
+			a.note("")
+			a.tenants.forget()
+			return e.Rev, nil
 		case e.Key == "":
 			upTo = e.Rev
 			continue

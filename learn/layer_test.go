@@ -1431,7 +1431,12 @@ func (f *forgetful) Changes(ctx context.Context, prefix string, after store.Revi
 	if after >= f.floor {
 		return f.Changer.Changes(ctx, prefix, after)
 	}
-	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range f.Changer.Changes(ctx, prefix, store.Latest) {
+			e.Deleted = true
+			yield(e, err)
+		}
+	}
 }
 
 // A Layer that was idle until the store forgot what was deleted since knows what there is, and nothing else.

@@ -300,7 +300,12 @@ func (f *forgetful) Changes(ctx context.Context, prefix string, after store.Revi
 	if after >= f.floor {
 		return f.Changer.Changes(ctx, prefix, after)
 	}
-	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range f.Changer.Changes(ctx, prefix, store.Latest) {
+			e.Deleted = true
+			yield(e, err)
+		}
+	}
 }
 
 func (f *forgetful) forget(ctx context.Context) (err error) {

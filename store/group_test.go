@@ -223,3 +223,31 @@ func TestGroupRefreshes(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "b", "c"}, seen)
 	require.Equal(t, 3+3, st.sent, "with the last entry, and none of another tenant")
 }
+
+// A Group that was away until its store forgot deletions reads everything, once.
+func TestGroupReadsAnew(t *testing.T) {
+	st := &faulty{Changer: store.NewMem()}
+	g, reads := store.NewGroup(store.Sub(st, "t/acme/")), 0
+	require.NoError(t, g.Refresh(t.Context()))
+	g.Follow("", func(store.Entry) {}, func(context.Context) error {
+		reads++
+		return map[int]error{2: io.EOF}[reads]
+	})
+	forget := func() {
+		_, err := st.Commit(t.Context(), store.Op{Key: "t/acme/a"})
+		require.NoError(t, err)
+		for e, err := range st.Changes(t.Context(), "", store.Latest) {
+			require.NoError(t, err)
+			st.floor = e.Rev
+		}
+	}
+	forget()
+	require.NoError(t, g.Refresh(t.Context()))
+	require.NoError(t, g.Refresh(t.Context()))
+	require.Equal(t, 1, reads)
+	forget()
+	require.ErrorIs(t, g.Refresh(t.Context()), io.EOF)
+	require.NoError(t, g.Refresh(t.Context()))
+	require.NoError(t, g.Refresh(t.Context()))
+	require.Equal(t, 3, reads, "what has failed is done again")
+}

@@ -31,7 +31,12 @@ func (f *faulty) Changes(ctx context.Context, prefix string, after store.Revisio
 	if after >= f.floor {
 		return f.Changer.Changes(ctx, prefix, after)
 	}
-	return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, store.ErrNotFound) }
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range f.Changer.Changes(ctx, prefix, store.Latest) {
+			e.Deleted = true
+			yield(e, err)
+		}
+	}
 }
 
 func (f *faulty) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {

@@ -87,8 +87,8 @@ const Latest Revision = 1<<64 - 1
 // Changer is a Store that several processes share. Changes yields the keys with a prefix that changed after a
 // revision, each once with its newest state, in the order of their revisions, and at last an entry without a
 // key: its Rev, of the whole store, is the one to pass to the next call. After 0 it yields every key that
-// exists, after Latest only the last entry. A store that no longer knows what was deleted since after yields
-// an error that wraps ErrNotFound: the caller reads everything again.
+// exists, after Latest only the last entry. That is Deleted where the store no longer knows which keys with
+// the prefix were deleted since after: then the caller reads everything again.
 type Changer interface {
 	Store
 	Changes(ctx context.Context, prefix string, after Revision) iter.Seq2[Entry, error]

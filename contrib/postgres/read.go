@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
 
@@ -81,15 +80,14 @@ func (s *Store) Changes(ctx context.Context, prefix string, after store.Revision
 		var e store.Entry
 		var lost bool
 		_, err = pgx.ForEachRow(rows, []any{&key, &e.Value, &e.Rev, &lost}, func() error {
-			if e.Key, e.Deleted = string(key), key != nil && e.Value == nil; key != nil || len(page) < limit {
+			if lost { // who reads everything again needs none of these
+				page = nil
+			}
+			if e.Key, e.Deleted = string(key), lost || key != nil && e.Value == nil; key != nil || len(page) < limit {
 				page = append(page, e) // the last row, which has no key, only behind all others
 			}
 			return nil
 		})
-		if lost {
-			return nil, fmt.Errorf("postgres: deletions after revision %d are not known any more: %w",
-				after, store.ErrNotFound)
-		}
 		return page, s.typed(err, false)
 	}
 	return s.iterate(ctx, 0, next)
