@@ -52,8 +52,9 @@ type Options struct {
 	// Patience bounds each read and commit: how long a server that cannot be reached, or that only reads, is
 	// waited for, and how long an answer may take. To read everything takes many reads. 0: 30 s.
 	Patience time.Duration
-	// Keep is how long Changes knows which keys were deleted, of any tenant; 0: one hour. A part that was away
-	// for longer reads everything again; package rank has figures of an erased scope till its next sample.
+	// Keep is how long Changes knows which keys were deleted; 0: one hour. A part that was away for longer, and
+	// of whose tenant one was deleted then, reads everything again; package rank has figures of an erased scope
+	// till its next sample.
 	Keep time.Duration
 	// Logger is told of what is tried again, once a call. nil: nobody is told.
 	Logger *slog.Logger
@@ -135,14 +136,15 @@ func (q *statements) fill(schema string) {
 	q.scan = in(`SELECT key, value, rev FROM {{schema}}.arc_entries
 		WHERE key >= $1 AND key > $2 AND key < $3 AND value IS NOT NULL ORDER BY key LIMIT $4::bigint`)
 	// What changed behind revision $2 and key $3, from key $5 to $6, and a last row: the revision up to which
-	// the snapshot has all, and whether what was deleted after revision $1 is not known any more.
+	// the snapshot has all, and whether what was deleted there after revision $1 is not known any more.
 	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
 			WHERE (rev, key) > ($2::bigint, $3::bytea) AND key >= $5 AND key < $6 AND (value IS NOT NULL OR $1::bigint > 0)
 			ORDER BY rev, key LIMIT $4::bigint)
-		UNION ALL SELECT NULL, NULL, greatest(floor, (SELECT max(rev) FROM {{schema}}.arc_entries)),
-			$1 < 9223372036854775807 AND
-			($1 > 0 AND $1 < floor OR $1 > (SELECT last_value FROM {{schema}}.arc_revisions))
-			FROM {{schema}}.arc_meta
+		UNION ALL SELECT NULL, NULL,
+			greatest(0, (SELECT max(floor) FROM {{schema}}.arc_floors), (SELECT max(rev) FROM {{schema}}.arc_entries)),
+			$1 < 9223372036854775807 AND ($1 > (SELECT last_value FROM {{schema}}.arc_revisions) OR $1 > 0 AND
+			EXISTS (SELECT FROM {{schema}}.arc_floors WHERE floor > $1 AND
+				{{schema}}.arc_tenant($5) IN (tenant, {{schema}}.arc_tenant(''))))
 		ORDER BY rev, key NULLS LAST`)
 	q.commit = in(`SELECT {{schema}}.arc_commit($1, $2, $3, $4, $5)`)
 	q.put = in(`SELECT {{schema}}.arc_put($1, $2, $3)`)

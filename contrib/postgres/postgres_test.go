@@ -133,6 +133,47 @@ func TestPurge(t *testing.T) {
 	require.Len(t, execute(t, dsn, rows), 1, "rows of what was replaced are cleared away")
 }
 
+// What is purged of one tenant is told to its followers, and to those of all, and to no other tenant's.
+func TestPurgeOfATenant(t *testing.T) {
+	ctx, st := t.Context(), open(t, dsn, postgres.Options{Schema: schema(t)})
+	commit := func(op store.Op) store.Revision {
+		rev, err := st.Commit(ctx, op)
+		require.NoError(t, err)
+		return rev
+	}
+	var rev store.Revision
+	for _, key := range []string{"due/1", "t/acmé/a", "t/boss/a", "t/boss\\/a", "t/boss\x00/a", "t/boss/b"} {
+		rev = commit(store.Op{Key: key})
+	}
+	remove := func(key string) (at store.Revision) {
+		at = commit(store.Op{Key: key, Delete: true})
+		require.NoError(t, st.Compact(ctx))
+		return at
+	}
+	told := func(after store.Revision) (prefixes []string) {
+		for _, prefix := range []string{"", "due/", "t/acmé/", "t/acmé/s/", "t/boss/", "t/boss\\/", "t/boss\x00/", "t/bos", "t/new/"} {
+			for e, err := range st.Changes(ctx, prefix, after) {
+				require.NoError(t, err)
+				require.Empty(t, e.Key)
+				require.GreaterOrEqual(t, e.Rev, after)
+				if e.Deleted {
+					prefixes = append(prefixes, prefix)
+				}
+			}
+		}
+		return prefixes
+	}
+	require.Empty(t, told(rev))
+	boss := remove("t/boss/b")
+	require.Equal(t, []string{"", "due/", "t/boss/", "t/bos"}, told(rev), "and to whoever may have keys of several")
+	require.Empty(t, told(boss))
+	due := remove("due/1")
+	require.Equal(t, []string{"", "due/", "t/bos"}, told(boss))
+	remove("t/acmé/a")
+	require.Equal(t, []string{"", "due/", "t/acmé/", "t/acmé/s/", "t/bos"}, told(due))
+	require.Equal(t, []string{"", "due/", "t/acmé/", "t/acmé/s/", "t/boss/", "t/bos"}, told(rev))
+}
+
 // A Layer and a Queue that have not heard of a deletion before a Compact go on, with what there is.
 func TestAwayForTooLong(t *testing.T) {
 	name, ctx := schema(t), t.Context()

@@ -1,8 +1,7 @@
 -- Version 1 of the schema. {{schema}} stands for its name.
 CREATE TABLE {{schema}}.arc_meta (
 	one     boolean PRIMARY KEY DEFAULT true CHECK (one),
-	version integer NOT NULL,
-	floor   bigint NOT NULL DEFAULT 0 -- the newest revision of the deleted keys that were purged
+	version integer NOT NULL
 );
 INSERT INTO {{schema}}.arc_meta (version) VALUES (1);
 
@@ -16,6 +15,20 @@ CREATE TABLE {{schema}}.arc_entries (
 CREATE INDEX arc_entries_rev ON {{schema}}.arc_entries (rev);
 CREATE INDEX arc_entries_deleted ON {{schema}}.arc_entries (deleted) WHERE deleted IS NOT NULL;
 CREATE SEQUENCE {{schema}}.arc_revisions;
+
+-- The newest revision of the deleted keys that were purged, of each tenant. Of its name there is a hash of two bytes, so
+-- that nothing is left of one that was erased: tenants that share it, of 65,536, share the floor.
+CREATE TABLE {{schema}}.arc_floors (
+	tenant bytea PRIMARY KEY,
+	floor  bigint NOT NULL
+);
+CREATE INDEX arc_floors_floor ON {{schema}}.arc_floors (floor);
+
+-- arc_tenant returns the tenant of a key t/TENANT/…, as arc_floors has it, and one tenant for all other keys. The escape
+-- format has a byte of ASCII as itself, and is there for all bytes, whatever the encoding of the database.
+CREATE FUNCTION {{schema}}.arc_tenant(key bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$
+	SELECT substring(sha256(coalesce(substring(encode(key, 'escape') from '^t/[^/]*/'), '')::bytea) for 2)
+$$;
 
 -- One advisory lock, on the table's oid, orders all commits of the store. PostgreSQL lets go of it after others can see
 -- the transaction. So the order of revisions, which are drawn under it, is that in which commits become visible, and a
@@ -93,17 +106,17 @@ END $$;
 -- arc_purge removes some of the keys that were deleted longer ago than keep, the oldest first, and returns how many.
 CREATE FUNCTION {{schema}}.arc_purge(keep interval) RETURNS bigint LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 DECLARE
-	n      bigint;
-	newest bigint;
+	n bigint;
 BEGIN
 	PERFORM pg_advisory_xact_lock('{{schema}}.arc_entries'::regclass::oid::integer, 6386275);
 	WITH gone AS (
 		DELETE FROM {{schema}}.arc_entries WHERE key IN (
 			SELECT e.key FROM {{schema}}.arc_entries AS e WHERE e.deleted <= clock_timestamp() - keep ORDER BY e.deleted LIMIT 1000
-		) RETURNING rev
-	) SELECT count(*), max(rev) INTO n, newest FROM gone;
-	IF n > 0 THEN
-		UPDATE {{schema}}.arc_meta SET floor = greatest(floor, newest);
-	END IF;
+		) RETURNING key, rev
+	), floors AS (
+		INSERT INTO {{schema}}.arc_floors AS f (tenant, floor)
+			SELECT {{schema}}.arc_tenant(key), max(rev) FROM gone GROUP BY 1
+			ON CONFLICT (tenant) DO UPDATE SET floor = greatest(f.floor, excluded.floor)
+	) SELECT count(*) INTO n FROM gone;
 	RETURN n;
 END $$;
