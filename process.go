@@ -241,7 +241,7 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 			a.announce()
 		}
 	}
-	return upTo, a.tenants.refresh(ctx, changed, after, upTo)
+	return upTo, a.tenants.refresh(ctx, changed)
 }
 
 // mark returns the revision after which there are no changes yet.

@@ -167,29 +167,22 @@ func (ts *tenants) forget(names ...string) {
 	})
 }
 
-// refresh has the tenants that have changed between two revisions read what others wrote. The rest only
-// move on to the later one: to ask the store for the changes of each would be a scan for each, for nothing.
-func (ts *tenants) refresh(ctx context.Context, changed map[string]bool, after, upTo store.Revision) error {
-	if len(changed) == 0 && after == upTo {
-		return nil
-	}
+// refresh has the tenants that have changed read what others wrote.
+func (ts *tenants) refresh(ctx context.Context, changed map[string]bool) error {
 	ts.mu.Lock()
 	open := maps.Clone(ts.open)
 	ts.mu.Unlock()
 	var errs []error
 	for name, o := range open {
-		select {
-		case <-o.done:
-		default:
-			continue // who opens it refreshes it
-		}
-		if o.t == nil {
+		if !changed[name] {
 			continue
 		}
-		if changed[name] {
-			errs = append(errs, o.t.bank.Refresh(ctx))
-		} else {
-			o.t.group.Skip(after, upTo)
+		select {
+		case <-o.done:
+			if o.t != nil {
+				errs = append(errs, o.t.bank.Refresh(ctx))
+			}
+		default: // who opens it refreshes it
 		}
 	}
 	return errors.Join(errs...)

@@ -72,7 +72,7 @@ func TestChangedWhileItIsOpened(t *testing.T) {
 		own := open(ctx)
 		_, err := other.bank.In("acme").Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "the lamp is green"})
 		require.NoError(t, err)
-		require.NoError(t, ts.refresh(ctx, map[string]bool{"acme": true}, 0, 1))
+		require.NoError(t, ts.refresh(ctx, map[string]bool{"acme": true}))
 		return own, nil
 	}
 	own, release, err := ts.hold(t.Context(), "acme")

@@ -124,15 +124,6 @@ func (g *Group) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Skip tells g that nothing of its has changed after a revision, up to another: Refresh need not read that.
-func (g *Group) Skip(after, upTo Revision) {
-	g.lead <- struct{}{}
-	if g.seen >= after {
-		g.seen = max(g.seen, upTo)
-	}
-	<-g.lead
-}
-
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and
 // is returned; the other functions of the commit are not affected. If ctx ends before f was run, Update
 // returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
