@@ -174,6 +174,41 @@ func TestPurgeOfATenant(t *testing.T) {
 	require.Equal(t, []string{"", "due/", "t/acmé/", "t/acmé/s/", "t/boss/", "t/bos"}, told(rev))
 }
 
+// Who follows a tenant has PostgreSQL read what has changed of that tenant alone, however much others have written.
+func TestQuietTenant(t *testing.T) {
+	name, ctx := schema(t), t.Context()
+	st := open(t, dsn, postgres.Options{Schema: name})
+	write := func(tenant string, n int) (rev store.Revision) {
+		var ops []store.Op
+		for i := range n {
+			ops = append(ops, store.Op{Key: fmt.Sprint("t/", tenant, "/", i)})
+		}
+		rev, err := st.Commit(ctx, ops...)
+		require.NoError(t, err)
+		return rev
+	}
+	rev := write("acme", 4000)
+	write("boss", 4000)
+	write("acme", 1)
+	require.NoError(t, st.Close()) // so that its statistics are told
+	execute(t, dsn, "ANALYZE "+name+".arc_entries")
+	read := func() int64 {
+		n := execute(t, dsn, "SELECT idx_tup_fetch FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'arc_entries'", name)
+		return n[0].(int64)
+	}
+	was := read()
+	st = open(t, dsn, postgres.Options{Schema: name})
+	n := 0
+	for _, err := range st.Changes(ctx, "t/acme/", rev) {
+		require.NoError(t, err)
+		n++
+	}
+	require.Equal(t, 2, n)
+	require.NoError(t, st.Close())
+	require.Eventually(t, func() bool { return read() > was }, 10*time.Second, 10*time.Millisecond)
+	require.Less(t, read()-was, int64(10))
+}
+
 // A Layer and a Queue that have not heard of a deletion before a Compact go on, with what there is.
 func TestAwayForTooLong(t *testing.T) {
 	name, ctx := schema(t), t.Context()

@@ -12,7 +12,8 @@ CREATE TABLE {{schema}}.arc_entries (
 	rev     bigint NOT NULL,
 	deleted timestamptz
 );
-CREATE INDEX arc_entries_rev ON {{schema}}.arc_entries (rev);
+-- By it a follower of one tenant passes by what has changed of others, and reads no row of theirs.
+CREATE INDEX arc_entries_rev ON {{schema}}.arc_entries (rev, key);
 CREATE INDEX arc_entries_deleted ON {{schema}}.arc_entries (deleted) WHERE deleted IS NOT NULL;
 CREATE SEQUENCE {{schema}}.arc_revisions;
 
