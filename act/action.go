@@ -334,20 +334,23 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	// A stricter one asks anew: the mode that was asked in is what Rule goes by.
 	asked, err := a.journal.asked(ctx, &p)
 	if err == nil && mode >= Veto && (!asked || p.Mode < mode) {
-		if p.Mode = mode; !a.Irreversible { // of one that is, do has read what the run has done
+		if !a.Irreversible { // of one that is, do has read what the run has done
 			_, _, err = a.earlier(ctx)
 		}
-		if p.Why, p.Begun = append(why, a.done...), a.open; err == nil {
+		if err == nil {
+			p.Mode, p.Why, p.Begun = mode, append(why, a.done...), a.open
 			err = a.file(ctx, &p)
 		}
 	}
-	if err == nil && p.Mode >= Veto {
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Mode >= Veto:
 		return a.ask(ctx, p)
-	}
-	if err == nil && mode == Notify {
+	case mode == Notify:
 		a.note(Event{Kind: "notify", Name: a.Name, Text: a.call.Task.Objective, Data: a.inputs})
 	}
-	return nil, err
+	return nil, nil
 }
 
 // above says which inputs are above their amounts. The case of names is ignored, as Go decodes JSON so.

@@ -190,7 +190,8 @@ func (s *scene) agreed(ctx context.Context, id string) (people map[string]string
 		if err != nil {
 			return nil, nil, err
 		}
-		if people[person(r.By)] = r.By; r.Result != nil && string(r.Result) != "null" {
+		people[person(r.By)] = r.By
+		if r.Result != nil && string(r.Result) != "null" {
 			made = r.Result
 		}
 	}

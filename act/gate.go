@@ -76,7 +76,8 @@ func (s *scene) judge(ctx context.Context, c *Call, r Result) Attempt {
 				break
 			}
 		}
-		if a.Gate = strings.TrimPrefix(name, "*"); err != nil {
+		a.Gate = strings.TrimPrefix(name, "*")
+		if err != nil {
 			a.Pass, a.Complaint = false, fmt.Sprintf("%s could not check it: %v", a.Gate, err)
 		}
 		if !a.Pass {

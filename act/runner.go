@@ -276,7 +276,8 @@ func (s *scene) failed(ctx context.Context, err error) Attempt {
 		a.Outcome, a.Err.Class, a.Err.Usage = rank.TimedOut, reason.Unavailable, class.Usage
 	case !errors.As(err, new(*call.PanicError)): // whatever the words of a panic
 		a.Err.Class, a.Err.Wait, a.Outcome = class.Class, class.Wait, outcomes[class.Class]
-		if a.Usage = class.Usage; a.Outcome == rank.Away { // the attempt goes on, without what the call took
+		a.Usage = class.Usage
+		if a.Outcome == rank.Away { // the attempt goes on, without what the call took
 			a.Err.Usage, a.Usage = class.Usage, nil
 		}
 	}

@@ -107,7 +107,8 @@ func (s *scene) open(ctx context.Context, names []string) (err error) {
 			}
 			return s.host.secrets(ctx, name)
 		})
-		if s.secrets[name] = value; bad != nil {
+		s.secrets[name] = value
+		if bad != nil {
 			err = errors.Join(err, fmt.Errorf("secret %s: %w", name, bad))
 		}
 	}

@@ -22,7 +22,7 @@ const (
 
 // String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound".
 func (m Mode) String() string {
-	return label(int(m), "autonomous", "notify", "veto", "gated", "compound")
+	return [...]string{"autonomous", "notify", "veto", "gated", "compound"}[m]
 }
 
 // MarshalText and UnmarshalText write and read the name, in JSON and YAML.
@@ -49,14 +49,7 @@ const (
 )
 
 // String returns the radius's name: "self", "project", "repo", "fleet" or "public".
-func (b Blast) String() string { return label(int(b), "self", "project", "repo", "fleet", "public") }
-
-func label(v int, names ...string) string {
-	if v < 0 || v >= len(names) {
-		return fmt.Sprint(v)
-	}
-	return names[v]
-}
+func (b Blast) String() string { return [...]string{"self", "project", "repo", "fleet", "public"}[b] }
 
 // Worker is an Executor with what it can do and under which conditions.
 type Worker struct {
