@@ -81,7 +81,8 @@ func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 	v.agent.mu.Lock()
 	defer v.agent.mu.Unlock()
 	recent, first := v.agent.recent, v.agent.former
-	if mark = first + uint64(len(recent)); after < first || after > mark {
+	mark = first + uint64(len(recent))
+	if after < first || after > mark {
 		return nil, mark, fmt.Errorf("arc: what has changed since the mark: %w", store.ErrNotFound)
 	}
 	for _, key := range recent[after-first:] {

@@ -47,8 +47,9 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	a.mu.Lock()
 	rests := maps.Clone(a.rests)
 	a.mu.Unlock()
-	var ended []*record             // since then, and before that what is still blocked and nobody has judged
-	open, goals, waits := "", "", 0 // lines of those that wait, ask or were left; of goals; how many wait
+	var ended []*record  // since then, and before that what is still blocked and nobody has judged
+	open, waits := "", 0 // lines of the first runs that wait, ask or were left; how many they are
+	goals := ""          // lines of goals that are not met
 	for scope, err := range t.scopes(ctx, v.scope) {
 		told, _, wrong := codec.Load[string](ctx, t.group.Store(), scope.Key("health", "goal")) // of goal.Keeper
 		if err = cmp.Or(err, wrong); err != nil {
@@ -79,9 +80,9 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
-	failed, bad := "", 0 // lines of those that are blocked or were judged wrong; how many they are
-	row := 0             // of the newest ones, how many
-	recent, delivered := 0, 0
+	failed, bad := "", 0      // lines of the newest runs that are blocked or were judged wrong; how many they are
+	row := 0                  // of the newest runs, how many are such in a row
+	recent, delivered := 0, 0 // how many have ended since then; how many of these were delivered
 	for i, r := range ended {
 		if !r.Ended.Before(since) {
 			recent++

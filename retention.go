@@ -92,7 +92,8 @@ func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 			return deleted, err
 		}
 		n, err := View{agent: a, scope: scope}.maintain(ctx, t)
-		if deleted += n; err != nil {
+		deleted += n
+		if err != nil {
 			return deleted, err
 		}
 	}

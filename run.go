@@ -237,7 +237,8 @@ func (a *Agent) workOn(
 	err = stopped(ctx, caller, err)
 	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
 	stops := err != nil && t != nil && t.rev > 0 && !others
-	left := stops && t.due == dueKey(t.Began, scope, id) // as of its last commit it is Running
+	// Where it is due by the time at which it began it is Running as of its last commit.
+	left := stops && t.due == dueKey(t.Began, scope, id)
 	if left && a.process.changer != nil {
 		a.leave(at, t) // before another call can have the run
 	}

@@ -155,7 +155,8 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 			refuse(string(clean.Data(raw)) != string(raw), "a name holds a secret")
 		}
 	}
-	if errs = append(errs, d.Scope.Check()); d.Cron != "" {
+	errs = append(errs, d.Scope.Check())
+	if d.Cron != "" {
 		_, err := nextCron(d.Cron, time.Unix(0, 0))
 		errs = append(errs, err)
 	}

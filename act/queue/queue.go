@@ -294,7 +294,8 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 			}
 		}
 		r.Summary, r.Usage, r.Ended = j.Summary, r.Usage.Add(j.Usage), q.o.Now().UTC()
-		if j.Started = r.Started; !r.outcome(&j, failure, what) {
+		j.Started = r.Started
+		if !r.outcome(&j, failure, what) {
 			return nil
 		}
 		return q.log(b, r, &j)
@@ -425,7 +426,8 @@ func (q *Queue) Sense(
 	err = q.g.Update(ctx, func(b *store.Batch) error {
 		last, c, err := codec.Load[time.Time](ctx, b, key)
 		now := q.o.Now().UTC()
-		if due = err == nil && (now.Sub(last) >= every || last.After(now)); !due {
+		due = err == nil && (now.Sub(last) >= every || last.After(now)) // also where the clock was set back
+		if !due {
 			return err
 		}
 		return codec.Put(b, key, now, c)
@@ -540,7 +542,8 @@ func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err err
 		if err != nil {
 			return 0, err
 		}
-		if e.Value = nil; is {
+		if is {
+			e.Value = nil // the key is enough
 			old = append(old, e)
 		}
 	}

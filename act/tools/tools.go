@@ -317,7 +317,8 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		if err != nil {
 			return made{}, fmt.Errorf("%s: %w", c.Name, err)
 		}
-		if m.Failed = why != nil; m.Failed {
+		m.Failed = why != nil
+		if m.Failed {
 			m.Shown, m.Denied = "Error: "+clip(why.Error(), maxShown), errors.Is(why, act.ErrDenied)
 		} else {
 			m.Shown, m.ResultDigest = clip(schema.Words(result), maxShown), Digest(result, a.call.Inputs, a.call.Task.Inputs)

@@ -119,7 +119,8 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Stan
 			wrong := k.group.Update(ctx, func(b *store.Batch) error {
 				return codec.Put(b, k.world.scope.Key("health", kind), fence.Clip(text, 4<<10), store.Any)
 			})
-			if err = errors.Join(err, wrong); wrong == nil {
+			err = errors.Join(err, wrong)
+			if wrong == nil {
 				kept = now
 			}
 		}

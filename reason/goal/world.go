@@ -155,7 +155,8 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d.running, d.failed = false, ""; err != nil {
+	d.running, d.failed = false, ""
+	if err != nil {
 		d.failed = ": " + clip(err.Error())
 		return fmt.Errorf("goal: domain %q: %w", name, err)
 	}
