@@ -47,6 +47,9 @@
 // totalOutcomes of today. domains.memory_health.data has healthy, searchWorking, error, memories,
 // quarantined, helped and misled.
 //
+// Where nobody looks, let no worker of a goal be Irreversible or Gated: one that was killed in its call waits
+// for a person then, and so does the goal. Have calls that may be made again.
+//
 // # Where things are
 //
 // The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new

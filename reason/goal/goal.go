@@ -104,9 +104,9 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    enabled: false
 //
 // A distribution is of the values of a list or an object; in an object of numbers it is the share of each in
-// their sum. Values of different types are never equal, and a threshold of what is no number is violated;
-// null is unknown to all but an invariant. Unknown and repeated fields, and all that is wrong with a goal,
-// are errors with their lines; then the goals stay as they were.
+// their sum. Values of different types are never equal. What is no number is unknown to a threshold, and null to
+// all but an invariant. Unknown and repeated fields, and all that is wrong with a goal, are errors with their
+// lines; then the goals stay as they were.
 func (g *Goals) Load(document []byte) error {
 	goals, err := parse(document)
 	if err != nil {
@@ -210,6 +210,7 @@ func (g *goal) compile() (wrong []string) {
 func (g *goal) evaluate(w *World) verdict {
 	v := verdict{Standing: Standing{Goal: g.ID, Status: Unknown}}
 	value, at, err := w.value(g.place)
+	_, number := value.(float64)
 	switch {
 	case g.says() == "":
 		v.Reason = "it is not enabled"
@@ -217,8 +218,8 @@ func (g *goal) evaluate(w *World) verdict {
 	case err != nil:
 		v.Reason = "unknown: " + err.Error()
 		return v
-	case value == nil && g.Type != "invariant":
-		v.Reason = "unknown: " + g.Selector + " is null"
+	case g.Type == "threshold" && !number, g.Type == "distribution" && value == nil:
+		v.Reason = fmt.Sprintf("unknown: %s is %s", g.Selector, clip(text(value)))
 		return v
 	}
 	v.at, v.Status = at, Violated

@@ -113,7 +113,7 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Stan
 				open += fmt.Sprintf("\n  %s: %s, %s", s.Goal, s.Status, cmp.Or(s.Run, "no run"))
 			}
 		}
-		if now := k.world.now(); now.Sub(kept) >= time.Minute { // for View.Health
+		if now := k.world.now(); now.Sub(kept).Abs() >= time.Minute { // for View.Health
 			const head = "\ngoals of %s that are not met, as of %s:%s"
 			text := fmt.Sprintf(head, k.world.scope, now.UTC().Format(time.DateTime), cmp.Or(open, " none"))
 			wrong := k.group.Update(ctx, func(b *store.Batch) error {
@@ -248,6 +248,13 @@ type tick struct {
 	records map[string]*record
 }
 
+// waits reports whether a time is to come that lies at most so far ahead: of one further ahead, the clock was
+// wrong when it was set.
+func (t *tick) waits(until time.Time, most time.Duration) bool {
+	left := until.Sub(t.now)
+	return left > 0 && left <= most
+}
+
 // settle takes in what has become of the goal's last run: first that it has ended, then, once the goal was
 // read after that, whether it has helped. A goal that is still violated has until the end of its cooldown to
 // show the effects. Judge comes before the record says that it was judged: a process that dies between the
@@ -265,7 +272,7 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 		r.Judge, r.Wanted, r.Past = "", "", nil
 		return cmp.Or(t.keep(ctx, g, r), err)
 	}
-	if r.Judge == "" || !v.at.After(r.Ended) || v.Status == Violated && t.now.Before(r.Cool) {
+	if r.Judge == "" || !v.at.After(r.Ended) || v.Status == Violated && t.waits(r.Cool, *g.Cooldown) {
 		return nil // its effects may still come to show
 	}
 	is := learn.Delivered
@@ -292,7 +299,7 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed 
 	report, err := t.view.Report(ctx, r.Run)
 	if errors.Is(err, store.ErrNotFound) { // its process may have ended before the run began
 		switch {
-		case t.now.Before(r.Began.Add(claimed)):
+		case t.waits(r.Began.Add(claimed), claimed):
 		case v.Status == Met, changed:
 			r.Run = ""
 			return t.keep(ctx, g, r)
@@ -355,7 +362,7 @@ func (t *tick) holds(ctx context.Context, r *arc.Report) (why string, err error)
 	switch {
 	case refused, inVain && asked.Begun:
 		return "its last run was refused or canceled", nil
-	case inVain && t.now.Before(r.Ended.Add(24*time.Hour)):
+	case inVain && t.waits(r.Ended.Add(24*time.Hour), 24*time.Hour):
 		return "a person was asked in vain, and is asked again a day later", nil
 	case r.Cause == arc.Spent && r.Ended.Format(time.DateOnly) == t.now.UTC().Format(time.DateOnly):
 		return "the budget is used up until the next day (UTC)", nil
@@ -404,16 +411,16 @@ func (t *tick) mend(ctx context.Context, g *goal, r *record, v *verdict) error {
 // able are the workers, by skill, that would mend the goal and do not rest; where there is none, why.
 func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Candidate, why string) {
 	switch {
-	case t.now.Before(r.Cool):
+	case t.waits(r.Cool, *g.Cooldown):
 		return nil, fmt.Sprintf("what was done has %v left to show", r.Cool.Sub(t.now))
-	case !v.at.After(r.Ended):
+	case !v.at.After(r.Ended) && !r.Ended.After(t.now):
 		return nil, "it was not read since its last run ended"
 	case v.at.Equal(g.since):
 		return nil, "one reading shows it, and the next has to, too"
 	}
 	for _, other := range t.goals {
 		o := cmp.Or(t.records[other.ID], new(record))
-		if o != r && (o.Run != "" || t.now.Before(o.Cool)) && other.place.overlaps(g.place) {
+		if o != r && (o.Run != "" || t.waits(o.Cool, *other.Cooldown)) && other.place.overlaps(g.place) {
 			return nil, "the goal " + other.ID + " is about the same value, and is acted on"
 		}
 	}
@@ -421,7 +428,7 @@ func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Cand
 	for _, w := range t.agent.Workers() {
 		switch {
 		case !slices.ContainsFunc(w.Effects, func(e reason.Delta) bool { return g.mends(e, v.actual) }):
-		case t.now.Before(r.Past[w.Name].Rests):
+		case t.waits(r.Past[w.Name].Rests, maxRest):
 			why = "who could mend it rests after failures"
 		default:
 			skill := ""
@@ -512,7 +519,7 @@ func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
 
 // propose has an action drafted for a goal that nobody can mend, at most once an hour.
 func (t *tick) propose(ctx context.Context, g *goal, v *verdict, why string) error {
-	if why != nobody || t.proposals == nil || t.now.Sub(t.proposed[g.ID]) < time.Hour {
+	if why != nobody || t.proposals == nil || t.now.Sub(t.proposed[g.ID]).Abs() < time.Hour {
 		return nil
 	}
 	t.proposed[g.ID] = t.now

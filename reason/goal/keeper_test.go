@@ -38,6 +38,7 @@ type bench struct {
 	mu      sync.Mutex
 	failing any // what the collector of ci reads
 	calls   []string
+	ahead   atomic.Int64 // nanoseconds of the clock
 }
 
 const ci = "goals: [{id: ci, description: no test fails, selector: domains.ci.data.failing, max: 0}]"
@@ -51,7 +52,9 @@ type options struct {
 
 // open opens a bench over a store, with a first reading. A worker without an executor mends what is failing.
 func open(t *testing.T, st store.Store, document string, o *options, workers ...act.Worker) *bench {
-	b := &bench{T: t, failing: 3, world: goal.NewWorld("acme", nil)}
+	b := &bench{T: t, failing: 3}
+	now := func() time.Time { return time.Now().Add(time.Duration(b.ahead.Load())) }
+	b.world = goal.NewWorld("acme", now)
 	require.NoError(t, b.goals.Load([]byte(document)))
 	require.NoError(t, b.world.Collect("ci", func(context.Context) (any, error) {
 		b.mu.Lock()
@@ -71,7 +74,7 @@ func open(t *testing.T, st store.Store, document string, o *options, workers ...
 	}
 	var err error
 	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1,
-		Daily: o.daily, Approvals: o.approvals})
+		Daily: o.daily, Approvals: o.approvals, Now: now})
 	require.NoError(t, err)
 	b.view = b.agent.In("acme")
 	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o.policy, o.proposals)
@@ -489,6 +492,20 @@ func TestRests(t *testing.T) {
 		b.reads(3)
 		require.NoError(t, b.agent.SetWorkers([]act.Worker{silent}))
 		require.Equal(t, 18, tries(), "it has helped, and rests for ten minutes again at first")
+	})
+}
+
+// A clock that was years ahead for a while has nobody wait for these years.
+func TestClockThatWasAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, mender("bo"))
+		b.ahead.Store(int64(14 * 365 * 24 * time.Hour))
+		require.NotEmpty(t, b.tick(30*time.Second).Run)
+		require.Equal(t, goal.Met, b.tick(2*time.Minute).Status)
+		b.ahead.Store(0)
+		b.called()
+		b.breaks()
+		require.Equal(t, []string{"bo"}, b.called())
 	})
 }
 

@@ -126,7 +126,7 @@ func (w *World) Poll(ctx context.Context) error {
 	ended := make(chan error, len(w.domains))
 	for name, d := range w.domains {
 		c, was := d.collector, d.at
-		if c == nil || d.running || at.Before(d.next) {
+		if c == nil || d.running || at.Before(d.next) && d.next.Sub(at) <= c.every {
 			continue
 		}
 		d.running, d.next = true, at.Add(c.every)

@@ -40,7 +40,7 @@ func TestEvaluate(t *testing.T) {
 		"gpt-4.1": {"rate": 0.5}, "jobs": [{"name": "build"}]}`)
 	for fields, want := range map[string]goal.Status{
 		"x, min: 1, max: 9": goal.Met, "x, min: 6": goal.Violated, "x, min: 5": goal.Met, "x, max: 5": goal.Met, "x, max: 4": goal.Violated,
-		"x, max: 0, enabled: false": goal.Unknown, "x": goal.Met, "x, type: Threshold": goal.Met, "s, type: threshold": goal.Violated,
+		"x, max: 0, enabled: false": goal.Unknown, "x": goal.Met, "x, type: Threshold": goal.Met, "s, type: threshold": goal.Unknown,
 		"t": goal.Met, "z": goal.Violated, "z, operator: falsy": goal.Met, "n, operator: falsy": goal.Met, "n, max: 1": goal.Unknown,
 		"nope, operator: eq, expected: 1": goal.Unknown, "x.y.z": goal.Unknown, "list.4": goal.Unknown, "list.-1": goal.Unknown,
 		"s, operator: in, expected: [a, b]": goal.Met, "s, operator: in, expected: a": goal.Violated, "s, operator: not_in, expected: [a]": goal.Violated,
@@ -232,7 +232,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// What was read by a clock that was set back since is not taken for what is, and is read when that has caught up.
+// What was read by a clock that was set back since is not taken for what is, and is read again.
 func TestClockIsSetBack(t *testing.T) {
 	now, reads := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), 0
 	w := goal.NewWorld("acme", func() time.Time { return now })
@@ -243,9 +243,6 @@ func TestClockIsSetBack(t *testing.T) {
 	require.NoError(t, w.Poll(t.Context()))
 	now = now.AddDate(-3, 0, 0)
 	require.Equal(t, goal.Unknown, stands(t, w, "x, min: 1").Status)
-	require.NoError(t, w.Poll(t.Context()))
-	require.Equal(t, 1, reads)
-	now = now.AddDate(3, 0, 1)
 	require.NoError(t, w.Poll(t.Context()))
 	require.Equal(t, 2, reads)
 	require.Equal(t, goal.Met, stands(t, w, "x, min: 2").Status)
