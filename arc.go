@@ -180,6 +180,9 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if err == nil && call.None(st) {
 		err = errors.New("no store: store.NewMem() keeps nothing on a disk, and Open makes one in a directory")
 	}
+	if _, part := st.(interface{ Prefix() string }); part {
+		err = errors.New("store.Sub is a part of a store, and an Agent takes all of one")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}

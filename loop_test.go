@@ -156,6 +156,7 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		"no store: store.NewMem()":          {},
 		"no store: store.NewMem() keeps":    {st: none},
+		"store.Sub is a part of a store":    {st: store.Sub(store.NewMem(), "t/acme/")},
 		"learn: a holdout of 1.5 is not in": {store.NewMem(), arc.Options{Learn: learn.Options{Holdout: 1.5}}},
 		"Options.Attempts is -1":            {store.NewMem(), arc.Options{Attempts: -1}},
 		"Options.Retention is -1ns":         {store.NewMem(), arc.Options{Retention: -1}},
@@ -170,6 +171,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	_, err := arc.Open(t.Context(), "", arc.Host{}, nil)
 	require.ErrorContains(t, err, "no directory; store.NewMem()")
+	_, err = learn.New(t.Context(), store.Sub(store.NewMem(), "t/acme/"), nil)
+	require.ErrorContains(t, err, "learn: no store, or store.Sub")
 	_, err = rank.Open(t.Context(), store.NewGroup(none), nil, 0, nil)
 	require.ErrorContains(t, err, "no store")
 	_, err = rank.Open(t.Context(), nil, nil, 0, nil)

@@ -143,8 +143,8 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 // New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
-	if call.None(st) {
-		return nil, errors.New("learn: no store: Open makes one in a directory, store.NewMem() one in memory")
+	if _, part := st.(interface{ Prefix() string }); part || call.None(st) {
+		return nil, errors.New("learn: no store, or store.Sub: give it all of one, of store.NewMem() or badger.Open")
 	}
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
