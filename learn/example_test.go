@@ -1,12 +1,18 @@
 package learn_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/learn"
@@ -47,6 +53,38 @@ func ExampleLayer() {
 	// refund {"id":"SO-1042"}
 	// refund {"id":"SO-1043"}
 	// order is "SO-7", which has another form than before <nil>
+}
+
+// A host logs what a Layer does.
+func before(ctx context.Context, l *learn.Layer, c learn.Case) learn.Advice {
+	start := time.Now()
+	a, err := l.Before(ctx, c)
+	slog.InfoContext(ctx, "before", "id", a.ID, "scope", a.Scope, "fires", a.Fires != nil, "why", a.Why,
+		"held_out", l.HeldOut(&a.Case), "suggestions", len(a.Suggestions), "took", time.Since(start), "error", err)
+	return a // after an error it says nothing
+}
+
+func after(ctx context.Context, l *learn.Layer, a learn.Advice, o learn.Outcome) error {
+	start := time.Now()
+	learned, err := l.After(ctx, a, o)
+	slog.InfoContext(ctx, "after", "id", a.ID, "verdict", o.Verdict, "fired", a.Fires != nil,
+		"ready", learned.Ready, "note", learned.Note, "took", time.Since(start), "error", err)
+	return err // call it again with the same Advice
+}
+
+func TestLogged(t *testing.T) {
+	var said bytes.Buffer
+	defer slog.SetDefault(slog.Default())
+	slog.SetDefault(slog.New(slog.NewTextHandler(&said, nil)))
+	l, err := learn.New(t.Context(), store.NewMem(), &learn.Options{Scope: "acme"})
+	require.NoError(t, err)
+	defer l.Close()
+	a := before(t.Context(), l, learn.Case{Text: "hello"})
+	require.NoError(t, after(t.Context(), l, a, learn.Outcome{Verdict: learn.Delivered, Answer: "Good morning."}))
+	before(t.Context(), l, learn.Case{Scope: "boss", Text: "hello"})
+	for _, what := range []string{"fires=false why=\"no plan", "verdict=delivered", "of another tenant"} {
+		require.Contains(t, said.String(), what)
+	}
 }
 
 // All of a customer is erased, but for what is shared at a Lessons scope above.
