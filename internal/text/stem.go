@@ -59,12 +59,7 @@ type Lexicon struct {
 }
 
 // Lexicon returns one that nobody uses.
-func (a *Analyzer) Lexicon() *Lexicon {
-	if l, ok := a.lexicons.Get().(*Lexicon); ok {
-		return l
-	}
-	return &Lexicon{a: a, numbers: map[Term]uint32{}, words: map[string]uint32{}}
-}
+func (a *Analyzer) Lexicon() *Lexicon { return a.lexicons.Get().(*Lexicon) }
 
 // Done gives l back, unless it has become large.
 func (l *Lexicon) Done() {

@@ -62,6 +62,7 @@ func New(languages ...string) (*Analyzer, error) {
 		return a.(*Analyzer), nil
 	}
 	a := &Analyzer{}
+	a.lexicons.New = func() any { return &Lexicon{a: a, numbers: map[Term]uint32{}, words: map[string]uint32{}} }
 	for _, l := range languages {
 		if len(l) < 2 || len(l) > 3 || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz") != "" {
 			return nil, fmt.Errorf("text: %q is not the code of a language, such as \"en\"", l)
@@ -170,25 +171,20 @@ func starts(w string, in ...*unicode.RangeTable) bool {
 
 func isHangul(r rune) bool { return unicode.Is(unicode.Hangul, r) }
 
-// appendHangul appends the pairs of syllables of a Korean word, which has its particles at its end.
+// appendHangul appends the parts of a Korean word that are of another script, and the pairs of its syllables, as it
+// has its particles at its end.
 func (l *Lexicon) appendHangul(dst []uint32, w string) []uint32 {
-	for w != "" {
-		n := len(w) - len(strings.TrimLeftFunc(w, isHangul))
-		if n == 0 {
-			if n = strings.IndexFunc(w, isHangul); n < 0 {
-				n = len(w)
-			}
-			dst, w = append(dst, l.word(w[:n])), w[n:]
-			continue
-		}
+	for _, other := range strings.FieldsFunc(w, isHangul) {
+		dst = append(dst, l.word(other))
+	}
+	for _, run := range strings.FieldsFunc(w, func(r rune) bool { return !isHangul(r) }) {
 		last := ""
-		for _, r := range w[:n] {
-			if last != "" || utf8.RuneCountInString(w[:n]) == 1 {
+		for _, r := range run {
+			if last != "" || len(run) == utf8.RuneLen(r) {
 				dst = append(dst, l.Number(Term{Text: last + string(r)}))
 			}
 			last = string(r)
 		}
-		w = w[n:]
 	}
 	return dst
 }
