@@ -44,26 +44,12 @@ func (v View) Delete(ctx context.Context, id string) error {
 
 // deleteAll deletes what is below a prefix, in several commits: keys before a bound, or all where that is "".
 func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
-	var all []string
-	for e, err := range t.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
-		if err != nil {
-			return fmt.Errorf("arc: %w", err)
-		}
-		if before != "" && e.Key >= before {
-			break
-		}
-		all = append(all, e.Key)
-	}
-	for keys := range slices.Chunk(all, 1000) {
-		err := t.group.Update(ctx, func(b *store.Batch) (err error) {
-			for _, key := range keys {
-				err = cmp.Or(err, b.Delete(key, store.Any))
-			}
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("arc: %w", err)
-		}
+	entries := t.group.Store().Scan(ctx, store.Range{Prefix: prefix})
+	_, err := codec.Sweep(ctx, t.group, entries, func(e store.Entry) bool {
+		return before == "" || e.Key < before
+	}, func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.Any) })
+	if err != nil {
+		return fmt.Errorf("arc: %w", err)
 	}
 	return nil
 }

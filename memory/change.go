@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -191,45 +192,16 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 // its View.Erase does. It commits 1,000 keys at a time; after an error, call it again. What others write
 // meanwhile may stay.
 func (s Space) Erase(ctx context.Context, all bool) error {
-	return s.sweep(ctx, s.scope.Below(), func(e store.Entry) bool {
-		_, kind, _, _ := store.ParseKey(e.Key)
-		return all || slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
-	})
-}
-
-// sweep deletes the entries below a prefix of which old says so, also when it is asked again in the commit.
-func (s Space) sweep(ctx context.Context, prefix string, old func(store.Entry) bool) error {
-	if err := s.scope.Check(); err != nil {
+	err := s.scope.Check()
+	if err == nil {
+		entries := s.b.g.Store().Scan(ctx, store.Range{Prefix: s.scope.Below()})
+		_, err = codec.Sweep(ctx, s.b.g, entries, func(e store.Entry) bool {
+			_, kind, _, _ := store.ParseKey(e.Key)
+			return all || slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
+		}, func(b *store.Batch, e store.Entry) error { return s.drop(b, e.Key, store.Any) })
+	}
+	if err != nil {
 		return fmt.Errorf("memory: %w", err)
-	}
-	var found []string
-	for e, err := range s.b.g.Store().Scan(ctx, store.Range{Prefix: prefix}) {
-		if err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
-		if old(e) {
-			found = append(found, e.Key)
-		}
-	}
-	for keys := range slices.Chunk(found, 1000) {
-		err := s.update(ctx, func(b *store.Batch) error {
-			for _, key := range keys {
-				e, err := b.Get(ctx, key)
-				if errors.Is(err, store.ErrNotFound) || err == nil && !old(e) {
-					continue
-				}
-				if err == nil {
-					err = s.drop(b, key, store.At(e.Rev))
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -41,12 +42,13 @@ func (s Space) Decay(ctx context.Context) (archived int, err error) {
 		}
 	}
 	for _, kind := range []string{draftKind, feedbackKind} {
-		err := s.sweep(ctx, s.scope.Key(kind, ""), func(e store.Entry) bool {
+		entries := s.b.g.Store().Scan(ctx, store.Range{Prefix: s.scope.Key(kind, "")})
+		_, err := codec.Sweep(ctx, s.b.g, entries, func(e store.Entry) bool {
 			var m marker
 			return codec.Unmarshal(e.Value, &m) == nil && now-m.At > markersLast.Microseconds()
-		})
+		}, nil)
 		if err != nil {
-			return archived, err
+			return archived, fmt.Errorf("memory: %w", err)
 		}
 	}
 	return archived, nil

@@ -522,43 +522,24 @@ func (q *Queue) each(
 // earlier rounds of jobs that come again. It returns how many records. Dispatch has it delete every hour what
 // has ended 90 days ago; it reads as much as Open.
 func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err error) {
-	var old []store.Entry
 	var job *record // whose steps come next; nil: they go with it
-	for e, err := range codec.Scan(ctx, q.g.Store(), cycleKind, jobKind) {
+	var damaged error
+	entries := codec.Scan(ctx, q.g.Store(), cycleKind, jobKind)
+	swept, err = codec.Sweep(ctx, q.g, entries, func(e store.Entry) (old bool) {
 		_, kind, id, _ := store.ParseKey(e.Key)
-		is := false
 		switch {
-		case err != nil:
+		case damaged != nil: // nobody knows whose steps follow
 		case kind == cycleKind:
-			is = id < stampOf(before)
+			old = id < stampOf(before)
 		case !isStep(id):
-			job, err = decode(e, nil)
-			if is = job.State.ended() && job.Ended.Before(before); is {
+			job, damaged = decode(e, nil)
+			if old = damaged == nil && job.State.ended() && job.Ended.Before(before); old {
 				job = nil
 			}
 		default:
-			is = job == nil || !strings.HasPrefix(e.Key, job.steps())
+			old = job == nil || !strings.HasPrefix(e.Key, job.steps())
 		}
-		if err != nil {
-			return 0, err
-		}
-		if is {
-			e.Value = nil // the key is enough
-			old = append(old, e)
-		}
-	}
-	for part := range slices.Chunk(old, 512) {
-		err := q.g.Update(ctx, func(b *store.Batch) (err error) {
-			for _, e := range part {
-				err = cmp.Or(err, b.Delete(e.Key, store.At(e.Rev)))
-			}
-			return err
-		})
-		if err != nil && !errors.Is(err, store.ErrConflict) { // somebody has taken one up again: next time
-			return swept, err
-		} else if err == nil {
-			swept += len(part)
-		}
-	}
-	return swept, nil
+		return old
+	}, nil) // a job that somebody has taken up again stays
+	return swept, cmp.Or(err, damaged)
 }

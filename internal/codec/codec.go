@@ -144,3 +144,36 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 		}
 	}
 }
+
+// Sweep deletes those of some entries that are old, up to 1,000 in a commit, and returns how many. drop stages
+// that one goes, and what goes with it; nil: each goes if it still is as it was read. Where one is not, none of
+// its commit goes, and the next Sweep finds them.
+func Sweep(ctx context.Context, g *store.Group, entries iter.Seq2[store.Entry, error],
+	old func(store.Entry) bool, drop func(*store.Batch, store.Entry) error) (swept int, err error) {
+	if drop == nil {
+		drop = func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.At(e.Rev)) }
+	}
+	var found []store.Entry
+	for e, err := range entries {
+		if err != nil {
+			return 0, err
+		}
+		if old(e) {
+			found = append(found, store.Entry{Key: e.Key, Rev: e.Rev})
+		}
+	}
+	for part := range slices.Chunk(found, 1000) {
+		err := g.Update(ctx, func(b *store.Batch) (err error) {
+			for _, e := range part {
+				err = cmp.Or(err, drop(b, e))
+			}
+			return err
+		})
+		if err == nil {
+			swept += len(part)
+		} else if !errors.Is(err, store.ErrConflict) {
+			return swept, err
+		}
+	}
+	return swept, nil
+}

@@ -145,3 +145,34 @@ func TestScan(t *testing.T) {
 	require.Less(t, st.n, 3*(1000+1000+900+20)+120)
 	require.Equal(t, 1+3*2, st.scans, "none for what is not many")
 }
+
+// What somebody has written since it was read stays, and so does all of its commit, until the next Sweep.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	g := store.NewGroup(store.NewMem())
+	put := func(key string) {
+		require.NoError(t, g.Update(t.Context(), func(b *store.Batch) error { return b.Put(key, []byte{1}, store.Any) }))
+	}
+	for _, key := range []string{"a/1", "a/2", "a/3", "b"} {
+		put(key)
+	}
+	entries, changed := g.Store().Scan(t.Context(), store.Range{Prefix: "a/"}), false
+	old := func(e store.Entry) bool {
+		if !changed && e.Key == "a/1" {
+			put(e.Key)
+			changed = true
+		}
+		return e.Key != "a/2"
+	}
+	for _, want := range []int{0, 2, 0} {
+		n, err := codec.Sweep(t.Context(), g, entries, old, nil)
+		require.NoError(t, err)
+		require.Equal(t, want, n)
+	}
+	var left []string
+	for e, err := range g.Store().Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		left = append(left, e.Key)
+	}
+	require.Equal(t, []string{"a/2", "b"}, left)
+}

@@ -238,7 +238,11 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 			return n, err
 		}
 	}
-	rolled, err := x.rollUp(ctx, now)
+	events := x.group.Store().Scan(ctx, store.Range{Prefix: x.scope.Key(eventKind, "")})
+	rolled, err := codec.Sweep(ctx, x.group, events, func(kept store.Entry) bool {
+		var e Event
+		return codec.Unmarshal(kept.Value, &e) == nil && now.Sub(e.At) > rollupAfter // the counts of their day stay
+	}, nil)
 	if n += rolled; err != nil || !p.AutoInfer {
 		return n, err
 	}
@@ -251,25 +255,6 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 			err = errors.Join(err, added)
 		}
 	}
-	return n, err
-}
-
-// rollUp deletes the events that are old, and returns how many: the counts of their day have them.
-func (x *Identity) rollUp(ctx context.Context, now time.Time) (n int, err error) {
-	numbers, events, err := all[Event](ctx, x, eventKind)
-	if err != nil {
-		return 0, err
-	}
-	err = x.group.Update(ctx, func(b *store.Batch) (err error) {
-		n = 0
-		for i := 0; i < len(numbers) && err == nil; i++ {
-			if now.Sub(events[i].At) > rollupAfter {
-				err = b.Delete(x.scope.Key(eventKind, numbers[i]), store.Any)
-				n++
-			}
-		}
-		return err
-	})
 	return n, err
 }
 
