@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
 // Block returns body between two delimiters that begin with name, the first of which is followed by note. The
@@ -63,9 +65,6 @@ func Text(s string) string {
 // Visible returns s without control, format and private characters, and with every kind of line end as a
 // newline. Behind a character that is not ASCII one joiner or variation selector stays (Persian, emoji).
 func Visible(s string) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\t' }) {
-		return s
-	}
 	last := ' ' // the character before, as far as it was kept
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -101,9 +100,16 @@ func Escaped(raw []byte) []byte {
 // joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
 
-// Cut returns a text, or its first n bytes without a part of a character.
+// Cut returns a text, or its first n bytes without a part of what a person sees as one character: a letter
+// with its marks, a flag, a family. One of more than 64 bytes, or that n has no room for, loses marks.
 func Cut(s string, n int) string {
 	if len(s) > n {
+		char := graphemes.FromString(s)
+		for char.Next() && char.End() <= n {
+		}
+		if char.Start() > max(0, n-64) {
+			n = char.Start()
+		}
 		s = strings.ToValidUTF8(s[:n], "")
 	}
 	return s

@@ -106,7 +106,7 @@ func (l *Lexicon) Append(dst []uint32, s string) []uint32 {
 		switch {
 		case !hasWord(w):
 			if sign = ""; starts(w, unicode.So) {
-				dst = append(dst, l.Number(Term{Text: plainEmoji(w)}))
+				dst = append(dst, l.Number(Term{Text: fence.Cut(plainEmoji.Replace(w), maxTerm)}))
 			}
 		case starts(w, Spaceless...):
 			w = norm.NFC.String(w)
@@ -155,14 +155,7 @@ func withSigns(s string, start, end int) string {
 }
 
 // plainEmoji leaves out what says how an emoji is drawn: its colour of skin, and that it is no letter.
-func plainEmoji(w string) string {
-	return fence.Cut(strings.Map(func(r rune) rune {
-		if r == 0xFE0F || 0x1F3FB <= r && r <= 0x1F3FF {
-			return -1
-		}
-		return r
-	}, w), maxTerm)
-}
+var plainEmoji = strings.NewReplacer("\ufe0f", "", "🏻", "", "🏼", "", "🏽", "", "🏾", "", "🏿", "")
 
 func starts(w string, in ...*unicode.RangeTable) bool {
 	r, _ := utf8.DecodeRuneInString(w)
