@@ -774,11 +774,15 @@ func TestShownIsDone(t *testing.T) {
 	}}
 	r := runner(t, func(_ context.Context, a act.Approval) (act.Ruling, error) {
 		shown = append(shown, string(a.Inputs))
+		require.Equal(t, "Pay 0001 dollars", a.About)
+		require.NotRegexp(t, `\p{Cf}`, a.Why)
 		copy(a.Inputs, `{"sh":"rm"`)
 		return act.Ruling{Allow: true, By: fmt.Sprint("person ", len(shown))}, nil
-	}, act.Worker{Name: "w", Executor: w, Mode: act.Compound})
+	}, act.Worker{Name: "w", Executor: w, Mode: act.Compound, AskAbove: map[string]float64{"sh": 0}})
 	ctx, _ := journal(t, store.NewMem())
-	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, "{\"sh\":\"ls \u202e\u200b\U000e0041\"}")).Outcome)
+	c := call(r, 1, "{\"sh\":\"ls \u202e\u200b\U000e0041\"}")
+	c.Task.Objective = "Pay \u202e0001\u202c dollars"
+	require.Equal(t, rank.Delivered, r.Run(ctx, c).Outcome)
 	require.Equal(t, []string{"{\"sh\":\"ls \u202e\u200b\U000e0041\"}"}, got)
 	legible := `{"sh":"ls \u202e\u200b\udb40\udc41"}`
 	require.Equal(t, []string{legible, legible}, shown)

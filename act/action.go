@@ -248,7 +248,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		if r.State == stepNew {
 			continue
 		}
-		a.done = append(a.done, "this run has made: "+r.Note)
+		a.done = append(a.done, "this run has made: "+fence.Visible(r.Note))
 		switch {
 		case r.Name != own && callee(r.Name) == callee(own):
 			a.why = append(a.why, "this run has made such a call before, with other inputs or by another worker")
@@ -323,13 +323,13 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	if a.Irreversible && a.call.Fired {
 		asks = append(asks, "it cannot be undone, and a learned plan asks for it")
 	}
-	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
+	if asks = append(asks, above(fence.Escaped(a.inputs), a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
 	id := digest([]byte(strings.Join([]string{string(a.call.Scope), a.call.Run, a.kind, a.Name,
 		strconv.Itoa(a.call.Attempt), a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
-	shown := reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}
-	p := Approval{ToolCall: shown, Scope: a.call.Scope, Run: a.call.Run, About: a.call.Task.Objective, Mode: mode}
+	p := Approval{ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}, Mode: mode,
+		Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective)}
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	// A stricter one asks anew: the mode that was asked in is what Rule goes by.
 	asked, err := a.journal.asked(ctx, &p)

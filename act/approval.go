@@ -19,9 +19,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Approval asks a person to allow a call of a worker, tool or step: its Name and Inputs, in which what does
-// not show, or reorders others, is escaped. The ID is of one run, and stable over restarts; another attempt, or
-// another try of an irreversible call, has another. What was asked, a person decides; a stricter Mode asks anew.
+// Approval asks a person to allow a call. What does not show, or reorders others, is escaped in its Inputs and
+// left out of About. The ID is of one run, and stable over restarts; another attempt, or another try of an
+// irreversible call, has another. What was asked, a person decides; a stricter Mode asks anew.
 type Approval struct {
 	reason.ToolCall
 	Scope    store.Scope // of the run that waits
