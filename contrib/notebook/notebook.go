@@ -121,11 +121,8 @@ func (one note) line(ctx context.Context, a *arc.Agent) string {
 	return cut(text, 100) + ": done by a learned plan from now on"
 }
 
-// cut is the beginning of the first line of a text, in so many bytes.
-func cut(text string, most int) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return fence.Clip(line, most)
-}
+// cut is the beginning of a text on one line, in so many bytes.
+func cut(text string, most int) string { return fence.Clip(fence.Line(text), most) }
 
 // Commit commits the file to its git repository where it has changed, and where its last commit is before a
 // time. A file that nobody has committed yet is left alone. No hook runs and nothing is signed: either may ask.
