@@ -93,14 +93,14 @@ func execute(ctx context.Context, c *command) int {
 		return 0
 	case ok:
 		if text := strings.TrimSpace(err.Error()); text != "" { // also what has failed besides, at the end
-			fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+text)
+			c.Say(c.Paint(red, "arc: ") + text)
 		}
 		return exits.code
 	case ctx.Err() != nil || errors.Is(err, context.Canceled):
-		fmt.Fprintln(c.Err, "arc: interrupted: arc says what is left, arc resume ID goes on")
+		c.Say("arc: interrupted: arc says what is left, arc resume ID goes on")
 		return exitInterrupted
 	}
-	fmt.Fprintln(c.Err, c.Paint(red, "arc: ")+strings.TrimPrefix(err.Error(), "arc: "))
+	c.Say(c.Paint(red, "arc: ") + strings.TrimPrefix(err.Error(), "arc: "))
 	typed := errors.Is(err, queue.ErrInvalid) || errors.Is(err, arc.ErrObjective)
 	if typed || errors.As(err, new(*store.LimitError)) || strings.HasPrefix(err.Error(), "unknown ") {
 		return exitUsage

@@ -20,7 +20,7 @@ import (
 
 type screen = console.Screen
 
-var cut, visible = console.Cut, console.Visible
+var cut = console.Cut
 
 // Colours, as SGR codes.
 const (

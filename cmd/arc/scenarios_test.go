@@ -539,7 +539,7 @@ func TestColour(t *testing.T) {
 	s := newShell(t, "")
 	s.scripted()
 	s.width = 80
-	s.ok("do", "collect the todos and then everything else that is there to be collected in this "+
+	s.ok("do", "collect \u202ethe todos and then everything else that is there to be collected in this "+
 		"folder and below")
 	colours := func(env ...string) string {
 		own := *s
@@ -549,6 +549,7 @@ func TestColour(t *testing.T) {
 		return p.text()
 	}
 	require.Contains(t, colours(), "\x1b[32mdelivered")
+	require.NotContains(t, colours()+s.ok("runs", "show"), "\u202e", "no text turns what stands behind it")
 	require.NotContains(t, colours("NO_COLOR=1"), "\x1b[3")
 	require.NotContains(t, colours("TERM=dumb"), "\x1b")
 	s.piped = true

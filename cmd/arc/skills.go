@@ -177,7 +177,7 @@ func (c *command) credsCommands() []*cobra.Command {
 		do("get", "Print the value of a credential", flags, func(v *agefile.File, name string) error {
 			value, err := v.Get(context.Background(), name)
 			if err == nil {
-				c.Print(value)
+				fmt.Fprintln(c.Out, value) // to the byte: what Print leaves out may be a part of it
 			}
 			return err
 		}),

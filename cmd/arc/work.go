@@ -143,7 +143,7 @@ func (c *command) watch(
 		return errors.Join(c.JSON(r), finished(r))
 	}
 	if r.Status == arc.Delivered {
-		c.Print(cmp.Or(visible(r.Text), "done"))
+		c.Print(cmp.Or(r.Text, "done"))
 	}
 	text, err := c.text("ended", r)
 	c.Say(text)
@@ -236,7 +236,7 @@ func (c *command) showRun(ctx context.Context, a *app, r *arc.Report, follow boo
 		if err != nil {
 			return err
 		}
-		text := strings.TrimRight(visible(e.Text), "\n")
+		text := strings.TrimRight(e.Text, "\n")
 		if p := (act.Approval{}); e.Kind == "approval_asked" && json.Unmarshal(e.Data, &p) == nil {
 			e.Data = p.Inputs
 		}
@@ -372,7 +372,6 @@ var lines = map[string]struct {
 
 // tell shows an event.
 func (p *progress) tell(e arc.Event) {
-	e.Text = visible(e.Text)
 	if l, ok := lines[e.Kind]; ok {
 		text := cut(cmp.Or(e.Text, string(e.Data)), l.most*p.Width-len(e.Name)-8)
 		if l.most == 0 { // the beginning, of several lines

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,29 +28,31 @@ type Screen struct {
 	timer  *time.Timer // of the next drawing; nil: there is none
 }
 
-// Paint returns a text in a colour, given as an SGR code such as "31", where the terminal has colours.
+// escape stands for ESC in what Paint returns: nobody can write it into a text.
+var escape = rand.Text()
+
+// Paint returns a text for Say or Print in a colour, a code of SGR such as "31", where the terminal has them.
 func (s *Screen) Paint(code, text string) string {
 	if !s.Color || text == "" || code == "" {
 		return text
 	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
+	return escape + "[" + code + "m" + text + escape + "[0m"
 }
 
-// Say prints a line to Err.
-func (s *Screen) Say(text string) {
+func shown(text string) string { return strings.ReplaceAll(Visible(text), escape, "\x1b") }
+
+// Say prints a line to Err: what is [Visible] of it, in the colours of Paint.
+func (s *Screen) Say(text string) { s.write(s.Err, shown(text)) }
+
+// Print prints a result to Out, as Say does; JSON, which is for programs, is printed to the byte.
+func (s *Screen) Print(text string) { s.write(s.Out, strings.TrimRight(shown(text), "\n")) }
+
+func (s *Screen) write(to io.Writer, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wipe()
-	fmt.Fprintln(s.Err, text)
+	fmt.Fprintln(to, text)
 	s.draw()
-}
-
-// Print prints a result to Out.
-func (s *Screen) Print(text string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wipe()
-	fmt.Fprintln(s.Out, strings.TrimRight(text, "\n"))
 }
 
 // Show has the live line say what status returns, until the next call or Still. A terminal only has one.
@@ -98,7 +101,7 @@ func (s *Screen) wipe() {
 
 func (s *Screen) draw() {
 	if s.status != nil {
-		fmt.Fprint(s.Err, wipe+noWrap+s.Paint("2", Cut(s.status(s.Width-1), s.Width-1))+doWrap)
+		fmt.Fprint(s.Err, wipe+noWrap+shown(s.Paint("2", Cut(s.status(s.Width-1), s.Width-1)))+doWrap)
 		s.drawn = true
 	}
 }
@@ -144,7 +147,7 @@ func (s *Screen) Table(rows [][]string, color func(row int, cell string) string)
 func (s *Screen) JSON(v any) error {
 	raw, err := json.MarshalIndent(snake(reflect.ValueOf(v)), "", "  ")
 	if err == nil {
-		s.Print(string(raw))
+		s.write(s.Out, string(raw))
 	}
 	return err
 }
@@ -198,10 +201,11 @@ func snake(v reflect.Value) any {
 
 var hump = regexp.MustCompile(`([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])`)
 
-// Visible is a text without the control characters by which others could write over the terminal.
+// Visible is a text without control, format and private characters, but for joiners of letters and of emoji:
+// others could write over the terminal by them, or turn what stands there.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unicode.In(r, unicode.C, unicode.Zl, unicode.Zp) && !strings.ContainsRune("\n\t\u200c\u200d", r) {
 			return -1
 		}
 		return r

@@ -74,14 +74,21 @@ func TestLive(t *testing.T) {
 		s.Show(func(int) string { panic("nobody sees it") })
 		wipe := "\r\x1b[K"
 		line := func(s string) string { return wipe + "\x1b[?7l" + s + "\x1b[?7h" } // a narrower terminal cuts it
-		require.Equal(t, line("asking … 0s")+line("asking … 1s")+wipe+"it is said\n"+line("asking … 1.5s")+wipe,
-			errs.String())
+		require.Equal(t, line("asking … 0s")+line("asking … 1s")+wipe+"it is said\n"+line("asking … 1.5s")+
+			wipe+line("asking … 1.5s")+wipe, errs.String())
 		require.Equal(t, "result\n", out.String())
 	})
 }
 
 func TestText(t *testing.T) {
 	require.Equal(t, "a[2Jb\tc\n", console.Visible("a\x1b[2Jb\tc\r\n"))
+	at, out, errs := typed("do")
+	at.Color = true
+	s := &console.Screen{Terminal: at}
+	s.Print(s.Paint("33", "waits: ") + "Pay \u202e0001\u202c dollars\x1b[8m now\u009b2J, می\u200cخواهم 👩\u200d🚀\n")
+	s.Say(s.Paint("1", "w") + " Pay \u20660001\u2069")
+	require.Equal(t, "\x1b[33mwaits: \x1b[0mPay 0001 dollars[8m now2J, می\u200cخواهم 👩\u200d🚀\n", out.String())
+	require.Equal(t, "\x1b[1mw\x1b[0m Pay 0001\n", errs.String())
 	require.Equal(t, "abc …", console.Cut(" abc\ndef", 10))
 	require.Equal(t, "新…", console.Cut("新しい", 4))
 	_, err := (&console.Screen{Terminal: &console.Terminal{Err: &bytes.Buffer{}}}).Question(t.Context(), "?")
