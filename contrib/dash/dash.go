@@ -10,8 +10,8 @@
 //
 // Pages are made on the server and work without scripts. With them a page renews itself when something has
 // happened, by server-sent events (some µs of a run for each page), and what a person does is shown in place.
-// A request that changes something must come from a page of the same origin. Texts are escaped where they
-// stand, and the Content Security Policy allows the two files of this package alone, and no other host.
+// A request that changes something must come from a page of the same origin. Texts are escaped, and lose what
+// hides or turns others; the Content Security Policy allows the two files of this package, and no other host.
 //
 // Lists are made from all runs of the scope. They are kept in memory, some 1 KB each, for up to 64 scopes:
 // the first page reads them, later ones what has changed since. A run that is answered or tried again goes on
@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -36,6 +37,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/store"
 )
@@ -272,7 +274,8 @@ func (d *dash) write(w http.ResponseWriter, code int, s *screen) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = w.Write(b.Bytes()) // the browser has gone
+	page := between.ReplaceAllStringFunc(b.String(), fence.Visible) // no text turns what a person rules on
+	_, _ = io.WriteString(w, page)                                  // else the browser has gone
 }
 
 // guard sets what browsers have to hold to.

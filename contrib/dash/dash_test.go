@@ -48,7 +48,7 @@ func TestPages(t *testing.T) {
 	asks, waits, failed := b.fill()
 	for path, says := range map[string][]string{
 		"": {"Which of the two accounts is meant?", "Allow refund?",
-			"exhausted</strong>: the backup of Sunday has no index", "look where order SO-1049 is",
+			`exhausted</strong>: <bdi lang="">the backup of Sunday has no index`, "look where order SO-1049 is",
 			`title="wait for you">2<`},
 		"runs": {"all <span class=\"n\">12<", "blocked <span class=\"n\">1<", asks.ID, waits.ID,
 			failed.ID},
@@ -57,9 +57,9 @@ func TestPages(t *testing.T) {
 		"run?id=" + failed.ID: {"refused by", "the backup of Sunday has no index", "Try again", "Was it right?",
 			"1,200 in, 80 out", "$0.0034",
 			"<strong>Did not pass</strong>"},
-		"runs?q=SO-1041": {`>look where order SO-1041 is<`, `{&#34;order&#34;:&#34;SO-1041&#34;} · 000001<`,
-			`{&#34;order&#34;:&#34;SO-1041&#34;,&#34;amount&#34;:120} · `},
-		"run?id=000001":      {`Its inputs</h2><pre tabindex="0">{&#34;order&#34;:&#34;SO-1041&#34;}<`},
+		"runs?q=SO-1041": {`>look where order SO-1041 is<`, `>{&#34;order&#34;:&#34;SO-1041&#34;}</bdi> · <bdi>000001<`,
+			`>{&#34;order&#34;:&#34;SO-1041&#34;,&#34;amount&#34;:120}</bdi> · `},
+		"run?id=000001":      {`Its inputs</h2><pre tabindex="0" lang="">{&#34;order&#34;:&#34;SO-1041&#34;}<`},
 		"run?id=" + waits.ID: {"Allow refund?", "mode is gated", "&#34;amount&#34;:120", "Cancel the run"},
 		"learned": {"look where order {order} is", "{&#34;order&#34;:&#34;{order}&#34;}", ">fires<",
 			"delivered 9 times", "Sunday has no", ">open<"},
@@ -264,8 +264,8 @@ func TestBelow(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.Asking, asks.Status)
 	_, page := b.get("", "Scope", "fin")
-	for _, s := range []string{"Nothing of this scope itself waits for you.", "Waits for you below this scope", ">fin/eu: refund SO-7<",
-		">nightly<", "Allow refund?", `title="wait for you">2<`, ">fin/us: ask which<", "It asks", asks.Text} {
+	for _, s := range []string{"Nothing of this scope itself waits for you.", "Waits for you below this scope", "<bdi>fin/eu</bdi>: <bdi lang=\"\">refund SO-7<",
+		">nightly<", "Allow refund?", `title="wait for you">2<`, "<bdi>fin/us</bdi>: <bdi lang=\"\">ask which<", "It asks", asks.Text} {
 		require.Contains(t, page, s)
 	}
 	for _, scope := range []string{"fin/eu", "fin/us", "rival", ""} {
@@ -381,7 +381,7 @@ var payloads = []string{
 	`<script>window.xss=1</script>`, `"><img src=x onerror=window.xss=1>`,
 	`' onfocus=window.xss=1 autofocus x='`, `</title></textarea></pre><svg onload=window.xss=1>`,
 	`javascript:window.xss=1`, `{{.}}${window.xss=1}`, `&lt;script&gt;window.xss=1&lt;/script&gt;`,
-	"\" style=\"position:fixed\" x=\"", `<a href="https://evil.example/">x</a>`,
+	"\" style=\"position:fixed\" x=\"", `<a href="https://evil.example/">x</a>`, "Pay \u202e0001\u2069\u200b dollars",
 }
 
 // hostile has payloads in all that strangers say, and returns the pages that show it.
@@ -417,7 +417,26 @@ func TestPayloads(t *testing.T) {
 			`href="javascript`, `<a href="https://evil`, `" style="`} {
 			require.NotContains(t, page, raw, path)
 		}
+		require.NotRegexp(t, `[\x{200b}\x{202e}\x{2069}]`, tags.ReplaceAllString(page, ""), path)
 	}
+}
+
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// What stands in another script is marked as such, does not turn the ID beside it, and is ruled on by its ID.
+func TestScripts(t *testing.T) {
+	b := newBench(t, nil, nil)
+	r, err := b.agent.Run(t.Context(), arc.Objective{ID: "طلب\u200f-1182", Text: "refund \u202e0001\u202c dollars to علي",
+		Inputs: []byte("{\"name\":\"فاطمة\",\"usd\":\"\u202e0001\u202c\"}")})
+	require.NoError(t, err)
+	_, page := b.get("")
+	require.Contains(t, page, `<bdi lang="">{&#34;name&#34;:&#34;فاطمة&#34;,&#34;usd&#34;:&#34;0001&#34;}</bdi> · <bdi>طلب-1182</bdi>`)
+	require.Contains(t, page, `<p lang="" dir="auto">refund 0001 dollars to علي</p>`)
+	_, page = b.get("run?id=" + url.QueryEscape(r.ID))
+	require.Contains(t, page, `usd&#34;:&#34;\u202e0001\u202c&#34;}</pre></section>`, "data is whole")
+	id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)
+	_, page = b.post("run", url.Values{"do": {"allow"}, "id": {id[1]}, "approval": {r.Approvals[0].ID}})
+	require.Contains(t, page, "Allowed. The run goes on.")
 }
 
 // A stream tells that a run has gone on, and ends with it.

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/internal/fence"
@@ -30,14 +32,11 @@ func (d *dash) words() template.FuncMap {
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"took":  func(r *arc.Report) string { return span(cmp.Or(r.Ended, d.opts.Now()).Sub(r.Began)) },
 		"clip":  func(n int, s string) string { return clip(s, n) },
-		"json":  func(raw json.RawMessage) string { return string(raw) },
+		"json":  func(raw json.RawMessage) string { return string(fence.Escaped(raw)) },
 		"count": count, "number": number, "amount": amount, "waits": waits, "open": open,
 		"asked": func(r *arc.Report) [2]string { // the beginnings of its Text and of its Inputs
-			text, inputs, found := strings.Cut(r.Objective, " {")
-			if found {
-				inputs = "{" + inputs
-			}
-			return [2]string{text, inputs}
+			text, _, _ := strings.Cut(r.Objective, " {")
+			return [2]string{text, strings.TrimSpace(r.Objective[len(text):])}
 		},
 		"list": func(v ...any) []any { return v }, "str": fmt.Sprint,
 		"id":    func(v any) string { return fmt.Sprintf("i%x", sha256.Sum256([]byte(fmt.Sprint(v))))[:13] },
@@ -53,14 +52,12 @@ func span(d time.Duration) string {
 	return strings.TrimSpace(humanize.RelTime(time.Time{}, time.Time{}.Add(d), "", ""))
 }
 
-func clip(s string, n int) string { return fence.Clip(strings.TrimSpace(s), n) }
+func clip(s string, n int) string { return fence.Clip(strings.TrimSpace(fence.Visible(s)), n) }
 
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return number(n) + " " + what
-}
+// between matches the texts between the tags of a page. Attributes stay as they are: a form has IDs there.
+var between = regexp.MustCompile(`>[^<]+`)
+
+func count(n int, what string) string { return number(n) + " " + english.PluralWord(n, what, "") }
 
 func number(n int) string { return humanize.Comma(int64(n)) }
 
