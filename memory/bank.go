@@ -253,13 +253,18 @@ func (b *Bank) load(ctx context.Context) error {
 // prepare decodes and analyses the entries of a part.
 func (b *Bank) prepare(p *part) error {
 	for _, e := range p.entries {
-		if _, kind, id, _ := store.ParseKey(e.Key); kind != recordKind {
+		_, kind, id, _ := store.ParseKey(e.Key)
+		if kind != recordKind {
 			p.single = append(p.single, e)
-		} else if r, err := decode(ID(id), e); err != nil {
+			continue
+		}
+		r, err := decode(ID(id), e)
+		switch {
+		case err != nil:
 			return err
-		} else if len(r.more().Former) > 0 {
+		case len(r.more().Former) > 0:
 			p.single = append(p.single, e)
-		} else {
+		default:
 			p.records = append(p.records, r)
 		}
 	}

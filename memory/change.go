@@ -15,6 +15,8 @@ import (
 // Plan of the Draft, and Archived. The rest stays as it was. F may run again where others change the memory
 // meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
+	// No code of a host runs in a commit, as all others of the tenant wait for that. So what f was given may have
+	// changed when it comes to the commit, and f runs again.
 	for again := true; again; {
 		r, err := s.read(ctx, s.reader(), id)
 		if err != nil {
@@ -51,12 +53,18 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 
 // Trust vouches for a memory, which leaves quarantine.
 func (s Space) Trust(ctx context.Context, id ID) error {
-	return s.change(ctx, id, func(r *record) error { r.Trusted = true; return nil })
+	return s.change(ctx, id, func(r *record) error {
+		r.Trusted = true
+		return nil
+	})
 }
 
 // Archive puts a memory where only queries find it that nothing else answers, or brings it back.
 func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
-	return s.change(ctx, id, func(r *record) error { r.Archived = archived; return nil })
+	return s.change(ctx, id, func(r *record) error {
+		r.Archived = archived
+		return nil
+	})
 }
 
 // Supersede says that by holds in the place of old, from its At on; an Update of by can take that back. A

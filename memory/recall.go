@@ -273,7 +273,10 @@ func (t *table) bonds(r *record, context []ID) (out []bond) {
 func (t *table) search(fs []found, a *ask) []found {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	wanted := func(is record) bool { is.At = a.at; return a.wants(&is) }
+	wanted := func(is record) bool {
+		is.At = a.at // when it was does not matter here
+		return a.wants(&is)
+	}
 	first, k := len(fs), a.K
 	if !a.weighted {
 		k = max(k, candidates)
