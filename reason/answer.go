@@ -37,7 +37,8 @@ func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) 
 			v, err = read(resp, s, check)
 		} else if e, ok := errors.AsType[*Error](err); ok {
 			usage = usage.Add(validUsage(e.Usage))
-			if e = new(*e); !errors.Is(err, errThought) { // the host's own may be shared
+			if !errors.Is(err, errThought) {
+				e = new(*e) // the host's own may be shared
 				e.Usage = usage
 				return none, usage, e
 			}
@@ -114,7 +115,8 @@ func Object(text string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the object in it is no JSON, or is cut off: %w", err)
 	}
 	after := strings.TrimSpace(text[start+int(d.InputOffset()):])
-	if after = strings.TrimSpace(strings.TrimPrefix(after, "```")); after != "" {
+	after = strings.TrimSpace(strings.TrimPrefix(after, "```"))
+	if after != "" {
 		return nil, errors.New("there is something after the object: " + fence.Clip(after, 100))
 	}
 	return raw, nil
@@ -131,7 +133,6 @@ type thoughts struct {
 	buf   string // not decided yet
 	name  string // of the block that is open, as its brackets and name, in lower case; "" between blocks
 	depth int
-	any   bool // there was a block
 	past  bool // the answer has begun
 }
 
@@ -162,7 +163,7 @@ func (t *thoughts) feed(piece string) string {
 		tag := opening.FindString(t.buf)
 		switch {
 		case tag != "":
-			t.name, t.depth, t.any = strings.ToLower(tag), 1, true
+			t.name, t.depth = strings.ToLower(tag), 1
 			t.buf = t.buf[len(tag):]
 		case t.buf == "" || begun.MatchString(t.buf):
 			return ""
@@ -185,7 +186,8 @@ func (t *thoughts) skip() bool {
 		case strings.Replace(tag, "/", "", 1) == t.name:
 			t.depth--
 		}
-		if at = m[1]; t.depth == 0 {
+		at = m[1]
+		if t.depth == 0 {
 			t.buf, t.name = t.buf[at:], ""
 			return true
 		}
@@ -206,12 +208,10 @@ var errThought = errors.New("the answer is a thought that never ends, or nothing
 // that never ends is a word in brackets, and a part of the answer.
 func (t *thoughts) end(whole string, free bool) (string, error) {
 	switch {
-	case t.name != "" && free && t.name[0] == '[':
+	case t.name == "":
+		return t.buf, nil
+	case free && t.name[0] == '[':
 		return whole, nil
-	case t.name != "":
-		return "", errThought
-	case !t.past && t.any && t.buf == "":
-		return "", errThought
 	}
-	return t.buf, nil
+	return "", errThought
 }

@@ -43,17 +43,15 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "no error"
 	}
-	var parts []string
-	if e.Class != "" {
-		parts = append(parts, string(e.Class))
-	}
+	status, words := "", ""
 	if e.Status > 0 {
-		parts = append(parts, fmt.Sprintf("status %d", e.Status))
+		status = fmt.Sprintf("status %d", e.Status)
 	}
 	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
+		words = e.Err.Error()
 	}
-	return strings.Join(parts, ": ")
+	said := func(s string) bool { return s != "" }
+	return strings.Join(only([]string{string(e.Class), status, words}, said), ": ")
 }
 
 func (e *Error) Unwrap() error {

@@ -211,15 +211,11 @@ var (
 
 func (r *Response) unthink(structured bool) error {
 	var t thoughts
-	calls := len(r.Calls) > 0
-	said := t.feed(r.Text)
-	rest, err := t.end(r.Text, !structured && !calls)
-	if calls && t.name == "" {
-		err = nil // a thought that has ended, and then calls
-	}
-	said += rest
-	r.Text = answered(said, structured)
-	if err == nil && r.Text == "" && said != "" && !calls {
+	whole, calls := r.Text, len(r.Calls) > 0
+	said := t.feed(whole)
+	rest, err := t.end(whole, !structured && !calls)
+	r.Text = answered(said+rest, structured)
+	if err == nil && r.Text == "" && !calls && strings.TrimSpace(whole) != "" {
 		err = errThought
 	}
 	return err
