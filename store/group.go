@@ -101,25 +101,25 @@ func (g *Group) Refresh(ctx context.Context) error {
 	if g.reads.Load() > reads+1 { // one of them began after this call
 		return nil
 	}
-	last, err := Entry{}, error(nil)
-	for last, err = range changer.Changes(ctx, g.prefix, g.seen) {
+	seen := g.seen
+	for e, err := range changer.Changes(ctx, g.prefix, g.seen) {
 		if err != nil {
 			return err
 		}
-		g.seen = max(g.seen, max(1, last.Rev)-1) // all up to that is taken in: where ctx ends, it goes on there
+		g.seen = max(g.seen, max(1, e.Rev)-1) // all up to that is taken in: where ctx ends, it goes on there
 		for _, apply := range g.follows {
-			apply(last)
+			apply(e)
 		}
-	}
-	if last.Deleted {
-		g.seen = Latest
+		if seen = e.Rev; e.Key == "" && e.Deleted {
+			g.seen = Latest // all is read now, or by the next call
+		}
 	}
 	for i := 0; g.seen == Latest && i < len(g.again); i++ {
 		if err := g.again[i](context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
-	g.seen = last.Rev
+	g.seen = seen
 	g.reads.Add(1)
 	return nil
 }
