@@ -396,7 +396,7 @@ func shapeOf(c *Case) (*shape, error) {
 		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s.template = join(split(c.Text, s.in), brace)
-	s.folded = fold(s.template)
+	s.folded = extract.Fold(s.template)
 	s.paths = each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
 	s.key = digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
 	s.exact = digest(s.key + string(raw))
@@ -408,7 +408,7 @@ func shapeOf(c *Case) (*shape, error) {
 func worded(s string, in []leaf) (all []leaf, rest string) {
 	all = slices.Grow(slices.Clip(in), 8)
 	beside := make([]byte, 0, 256)
-	for _, p := range split(fold(s), in) {
+	for _, p := range split(extract.Fold(s), in) {
 		s = p.text
 		for _, w := range strings.FieldsFunc(s, isGap) {
 			w = strings.TrimFunc(w, isSign)
@@ -464,23 +464,6 @@ func digest[T ~string | ~[]byte](s T) string {
 	sum := sha256.Sum256([]byte(s))
 	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
-
-// fold returns a text without runs of spaces, one final full stop, and the capital of a plain first word.
-func fold(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	for _, stop := range []string{".", "。", "।"} {
-		t, ends := strings.CutSuffix(s, stop)
-		if last, _ := utf8.DecodeLastRuneInString(t); ends && (!isSign(last) || last == '}') {
-			s = t
-		}
-	}
-	if head, _, _ := strings.Cut(s, " "); plainWord.MatchString(head) {
-		s = strings.ToLower(head) + s[len(head):]
-	}
-	return s
-}
-
-var plainWord = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
 
 // stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
 func stands(s string, i int, w string) bool {

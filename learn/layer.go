@@ -475,12 +475,14 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 			w.Events = append(w.Events, o.Events...)
 			slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 			if scopes[w]++; i == 0 {
-				scopes[w]++ // its own scope is enough
+				scopes[w] += maxScopes // its own scope is enough
 			}
 		}
 	}
 	last := func(w *warning) time.Time { return w.Events[len(w.Events)-1].At }
-	slices.SortStableFunc(all.Refused, func(a, b *warning) int { return last(b).Compare(last(a)) }) // not all are told
+	slices.SortStableFunc(all.Refused, func(a, b *warning) int { // not all are told: what the most came to, then the last
+		return cmp.Or(cmp.Compare(scopes[b], scopes[a]), last(b).Compare(last(a)))
+	})
 	for _, w := range all.Refused {
 		texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
 		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
@@ -556,6 +558,6 @@ func (r *record) differs(c *Case, s *shape) string {
 		say(given && !was, p+" is given")
 		say(was && !given, p+" is not given")
 	}
-	say(len(out) == 0 || fold(r.Template) != s.folded, otherWords) // else it had the same key
+	say(len(out) == 0 || extract.Fold(r.Template) != s.folded, otherWords) // else it had the same key
 	return strings.Join(out, "; ")
 }

@@ -410,3 +410,64 @@ func TestValueOfAScopeThatDisagrees(t *testing.T) {
 	require.Equal(t, `{"id":13,"level":0}`, string(a.Fires.Calls[0].Inputs))
 	require.Nil(t, b.before(of("acme/new", "unmute", 13)).Fires)
 }
+
+// What two scopes came to first fires for the others, who deliver nothing of their own by it. However many come to
+// something else later, that does not fire for a newcomer, and the first does again once others have delivered it.
+func TestLaterScopesDecideNothing(t *testing.T) {
+	b, n := open(t, acme(learn.Options{})), 1000
+	ask := func(user, more string) (learn.Case, *reason.Plan) {
+		n++
+		to := fmt.Sprintf(`{"to":"c%d"`, n)
+		c := learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Text: "Mail it.", Inputs: json.RawMessage(to + "}")}
+		return c, plan("mail", to+more+"}")
+	}
+	fires := func() string {
+		c, right := ask("newcomer", "")
+		a := b.before(c)
+		if a.Fires == nil {
+			return "nothing"
+		}
+		require.Equal(t, right.Calls, a.Fires.Calls)
+		return "the first"
+	}
+	for i := range 9 {
+		b.deliver(ask(fmt.Sprint("h", i), ""))
+	}
+	require.Equal(t, "the first", fires())
+	for range 3 {
+		for i := range 7 {
+			b.deliver(ask(fmt.Sprint("m", i), `,"copy":"them"`))
+			fires()
+		}
+	}
+	require.Equal(t, "nothing", fires())
+	for i := range 4 {
+		b.deliver(ask(fmt.Sprint("h", 20+i), ""))
+	}
+	require.Equal(t, "the first", fires())
+}
+
+// What most scopes were refused comes first: neither eight complaints of two, nor those of six who came later, hide it.
+func TestLaterComplaintsHideNone(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	fail := func(user, why string) {
+		c := learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Situation: "refund", Text: "Handle it."}
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: why})
+	}
+	for i := range 9 {
+		fail(fmt.Sprint("h", i), "ask for the receipt")
+	}
+	for _, w := range strings.Fields("zebra llama otter heron bison tapir gecko moose") {
+		for _, user := range []string{"m1", "m2"} {
+			fail(user, w+" customers were kept waiting")
+		}
+	}
+	told := func() string {
+		return b.before(learn.Case{Scope: "acme/cy", Lessons: "acme", Situation: "refund", Text: "Handle it."}).Prompt()
+	}
+	require.Contains(t, told(), "ask for the receipt")
+	for i := range 6 {
+		fail(fmt.Sprint("m", 3+i), "slow")
+	}
+	require.Contains(t, told(), "ask for the receipt")
+}

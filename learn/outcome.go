@@ -276,10 +276,14 @@ func (r *record) ready(id string, c *Case, s *shape) bool {
 	return why == ""
 }
 
-// share puts a scope last among those that came to what is kept at a Lessons scope.
+// share puts a scope last among those that came to what is kept at a Lessons scope, but for the first two, which
+// stay: who comes later, and to something else, is not all the others.
 func (r *record) share(scope memory.Scope) {
-	others := slices.DeleteFunc(slices.Clone(r.Scopes), func(o memory.Scope) bool { return o == scope })
-	r.Scopes = append(others[max(0, len(others)+1-maxScopes):], scope)
+	n := min(2, len(r.Scopes))
+	if first := r.Scopes[:n]; !slices.Contains(first, scope) {
+		last := slices.DeleteFunc(slices.Clone(r.Scopes[n:]), func(o memory.Scope) bool { return o == scope })
+		r.Scopes = slices.Concat(first, last[max(0, n+len(last)+1-maxScopes):], []memory.Scope{scope})
+	}
 }
 
 // adviceID names an Advice among those of all scopes, which may have equal IDs. No ID has a NUL.
@@ -384,7 +388,7 @@ func (w *step) refuse(ctx context.Context) {
 		complaint := head(join(split(f.Complaint, s.in), brace), maxLesson)
 		own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
 		skill, complaint := cmp.Or(f.Task.Skill, f.Worker), strings.TrimSpace(complaint)
-		return &warning{Skill: skill, Said: complaint, Own: own, Class: digest(fold(class))}
+		return &warning{Skill: skill, Said: complaint, Own: own, Class: digest(extract.Fold(class))}
 	})
 	passed := cmp.Or(calls, "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
@@ -443,8 +447,7 @@ func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
-			theirs := slices.ContainsFunc(g.strangers, has) || copied(word(l.v))
-			if theirs && !slices.ContainsFunc(mine, has) {
+			if !slices.ContainsFunc(mine, has) && (copied(word(l.v)) || slices.ContainsFunc(g.strangers, has)) {
 				return call.Name + ": " + l.path + " is of a memory, page, message, answer or complaint alone"
 			}
 		}

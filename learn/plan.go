@@ -24,7 +24,7 @@ const (
 	maxPlans      = 3
 	maxDeliveries = 6        // of a plan, and verdicts on it; each pair of deliveries is compared
 	maxPlanBytes  = 24 << 10 // of a delivery; a longer one is not kept
-	maxScopes     = 6        // of a Lessons scope, those that came to a plan last
+	maxScopes     = 6        // of a Lessons scope: the two that came to a key first, and the last
 	maxValues     = 128      // of the inputs of a case with a plan, since each is compared with each
 )
 
@@ -441,11 +441,18 @@ func (p *plan) fire(
 }
 
 // outvoted says that another plan has delivered cases that share what two deliveries have in common, too. This
-// one takes two more of them than any other has: so a model that is wrong now and then is outvoted.
+// one takes two more of them than any other has: so a model that is wrong now and then is outvoted. But one that
+// two scopes came to before stands until it is refused: whoever it has fired for since has delivered nothing.
 func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 	most := max(0, sharing(p.Deliveries, a, b, time.Time{})-2)
 	for _, o := range all {
-		if o.ID != p.ID && !o.Retired && sharing(o.Deliveries, a, b, since) > most {
+		if o.ID == p.ID || o.Retired {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(o.Deliveries, p.Deliveries[0], inOrder)
+		first, other := o.Deliveries[:n], func(d *delivery) bool { return d.scope != o.Deliveries[0].scope }
+		if slices.ContainsFunc(first, other) && sharing(first, a, b, time.Time{}) > 1 ||
+			sharing(o.Deliveries, a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 		}
 	}
@@ -502,7 +509,7 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return s
 	}
 	of, last := p.Deliveries, p.Deliveries[len(p.Deliveries)-1]
-	text := fold(last.Text)
+	text := extract.Fold(last.Text)
 	if !slices.Equal(of[0].in, last.in) { // what the texts of two cases say is the wording, but for names
 		text = strings.Join(naming.FindAllString(text, -1), " ")
 	}
