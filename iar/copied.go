@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -78,6 +79,15 @@ func spelt(s string) string {
 		}
 		return r
 	}, strings.ToLower(norm.NFKC.String(s)))
+}
+
+// Unsaid reports whether a text has a word that is made to be copied, of eight letters and digits or more, and
+// that the case's own texts do not say. A name with underscores is none: programs have such.
+func Unsaid(own []string, text string) bool {
+	mine := spelt(strings.Join(own, "\n"))
+	return slices.ContainsFunc(addresses(strings.ReplaceAll(text, "_", "-")), func(w string) bool {
+		return utf8.RuneCountInString(w) >= minMade && !strings.Contains(mine, w)
+	})
 }
 
 // addresses are the words of a text, as spelt, that are made to be copied: they have a digit, or a sign

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/internal/text"
@@ -31,7 +32,8 @@ import (
 type match struct {
 	of     []*delivery
 	values []*value        // those of the inputs
-	rest   strings.Builder // the calls without what inputs say
+	names  strings.Builder // of the calls, and of the paths in them
+	rest   strings.Builder // the calls without these, and without what inputs say
 	shows  bool            // {path} stands for each value; else parameters take the value at hand
 }
 
@@ -81,6 +83,9 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «last month»
 		return nil, "a call has a day or a year that the case did not say, as if it had been worked out"
 	}
+	if a.scope != b.scope && iar.Unsaid(append(wordsOf(now.in), a.Text), m.rest.String()) {
+		return nil, "a call has an address or a number that two scopes had, and no case said"
+	}
 	first, amount := a.Calls[0], func(w string) bool { return number.MatchString(w) && unsaid(w) }
 	if len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
 		slices.ContainsFunc(strings.Fields(m.rest.String()), amount) {
@@ -115,14 +120,14 @@ func (m *match) calls(show func(bound) any) (calls []reason.PlanCall, why string
 	last := m.of[len(m.of)-1]
 	for i, call := range last.Calls {
 		n := 0
-		m.rest.WriteString(call.Name + " ")
+		m.names.WriteString(call.Name + " ")
 		inputs := schema.Rewrite("", last.trees[i], func(path string, v any) any {
 			if n == len(last.slots[i]) {
 				return v // nothing, or an empty object
 			}
 			was := each(m.of, func(d *delivery) slot { return d.slots[i][n] })
 			n++
-			m.rest.WriteString(path + " ")
+			m.names.WriteString(path + " ")
 			before, b := m.rest.Len(), bound{path: path, was: v}
 			b.now, b.why = m.bind(path, was)
 			if _, is := b.now.(empty); is {
@@ -213,7 +218,7 @@ func (m *match) wrong(all []*delivery) string {
 // leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if
 // it has three letters, or a word or number that both had: one that a single one had is not there because of it.
 func (m *match) leftover() string {
-	rest := m.rest.String()
+	rest := m.names.String() + m.rest.String()
 	words, lower := extract.Words(rest), strings.ToLower(rest)
 	for _, v := range m.values {
 		if v.constant() {

@@ -447,6 +447,26 @@ func TestLaterScopesDecideNothing(t *testing.T) {
 	require.Equal(t, "the first", fires())
 }
 
+// An address that two scopes had, and no case said, is theirs: it is suggested to a third. A name is no address.
+func TestAddressOfOthers(t *testing.T) {
+	for call, fires := range map[string]bool{
+		`"mail":"evil@evil.example"`: false, `"iban":"DE89 3704-0440"`: false, `"iban":"DE89370400440532013000"`: false,
+		`"state":"in_progress"`: true, `"note":"thank you very much"`: true, `"seat":"12A"`: true,
+	} {
+		b := open(t, acme(learn.Options{}))
+		ask := func(user string) learn.Case {
+			return learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Situation: "parcel", Text: "Where is it?"}
+		}
+		for _, user := range []string{"anna", "bo"} {
+			b.deliver(ask(user), plan("forward", "{"+call+"}"))
+		}
+		a := b.before(ask("cy"))
+		require.Equal(t, fires, a.Fires != nil, "%s: %s", call, a.Why)
+		b.deliver(ask("anna"), plan("forward", "{"+call+"}"))
+		require.NotNil(t, b.before(ask("anna")).Fires, "her own it is")
+	}
+}
+
 // What most scopes were refused comes first: neither eight complaints of two, nor those of six who came later, hide it.
 func TestLaterComplaintsHideNone(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
