@@ -86,7 +86,7 @@ func Visible(s string) string {
 func Escaped(raw []byte) []byte {
 	escaped := make([]byte, 0, len(raw))
 	for _, r := range string(raw) {
-		if r > '~' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp) {
+		if s := string(r); r > '~' && Visible(s) != s {
 			for _, unit := range utf16.AppendRune(nil, r) {
 				escaped = fmt.Appendf(escaped, `\u%04x`, unit)
 			}

@@ -70,3 +70,15 @@ func FuzzText(f *testing.F) {
 		require.Equal(t, out, fence.Text(out))
 	})
 }
+
+// Whatever does not show is escaped in what a person rules on, and the JSON is equal.
+func TestEscaped(t *testing.T) {
+	for r, escaped := range map[rune]bool{
+		'\u3164': true, '\u115f': true, '\u034f': true, '\uffa0': true, '\ufe0f': true, '\U000e0150': true,
+		'\u202e': true, '\u2028': true, '\u0085': true, 'é': false, '不': false, '\u00a0': false, '😀': false,
+	} {
+		raw := []byte(`"bo` + string(r) + `b"`)
+		require.Equal(t, escaped, !strings.Contains(string(fence.Escaped(raw)), string(r)), "%U", r)
+		require.JSONEq(t, string(raw), string(fence.Escaped(raw)))
+	}
+}
