@@ -104,9 +104,9 @@ type Goals struct{ set atomic.Pointer[[]goal] }
 //	    enabled: false
 //
 // A distribution is of the values of a list or an object; in an object of numbers it is the share of each in
-// their sum. Values of different types are never equal. What is no number is unknown to a threshold, and null to
-// all but an invariant. Unknown and repeated fields, and all that is wrong with a goal, are errors with their
-// lines; then the goals stay as they were.
+// their sum. Values of different types are never equal, nor texts of other bytes, as the two forms of é. What is
+// no number is unknown to a threshold, and null to all but an invariant. Unknown and repeated fields, and all
+// that is wrong with a goal, are errors with their lines; then the goals stay as they were.
 func (g *Goals) Load(document []byte) error {
 	goals, err := parse(document)
 	if err != nil {
