@@ -130,7 +130,7 @@ func (c *command) root() *cobra.Command {
 		&cobra.Group{ID: "keep", Title: "Keep:"})
 	for group, commands := range map[string][]*cobra.Command{
 		"work": append(c.runCommands(), c.taskCommands()...), "know": append(c.knowCommands(),
-			c.leaf(reads, "notes", "Print memory/MEMORY.md, which every prompt has", c.readNotes, nil)),
+			c.leaf(reads, "notes", "Print memory/MEMORY.md", c.readNotes, nil)),
 		"keep": slices.Concat([]*cobra.Command{
 			c.leaf(local, "init", "Begin an agent in this folder", c.begin, nil),
 			c.leaf(reads, "doctor", "Check that all that arc.yaml names is there; no model is paid", c.doctor, nil),

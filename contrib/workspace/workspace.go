@@ -227,13 +227,14 @@ func (p *place) digest(path, text string) [32]byte {
 	return sha256.Sum256([]byte(p.attempt + "\x00" + filepath.Clean(path) + "\x00" + text))
 }
 
-// write puts a text in the place of another.
+// write puts a text in the place of another. The path is cleaned: Root would follow a link before a "..".
 func (p *place) write(path, old, text string) error {
-	top, _, _ := strings.Cut(filepath.ToSlash(filepath.Clean(path)), "/")
+	path = filepath.Clean(path)
+	top, _, _ := strings.Cut(filepath.ToSlash(path), "/")
 	if slices.ContainsFunc(p.Keep, func(name string) bool { return strings.EqualFold(name, top) }) {
 		return fmt.Errorf("%s is the person's", path)
 	}
-	for at := filepath.Clean(path); at != filepath.Dir(at); at = filepath.Dir(at) {
+	for at := path; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if info, err := p.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 { // into what is kept, say
 			return fmt.Errorf("%s is a link: write to where it leads", at)
 		}

@@ -65,6 +65,9 @@ func TestFiles(t *testing.T) {
 		_, err := call(2, `{"path": "`+path+`", "text": "x"}`)
 		require.Error(t, err, path)
 	}
+	_, err = call(2, `{"path": "hooks/../config", "text": "x"}`) // of the folder, not of where the link leads
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, ".git", "config"))
 	for _, path := range []string{"../x", "link/secret.txt", "utf16.txt", "missing", "pipe", "large"} {
 		_, err := call(1, `{"path": "`+path+`"}`)
 		require.Error(t, err, path)
