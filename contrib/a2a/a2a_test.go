@@ -111,7 +111,7 @@ func TestWorkerOfACard(t *testing.T) {
 	require.Equal(t, []string{"greet"}, w.Skills)
 	require.Equal(t, act.Fleet, w.Blast)
 	require.Equal(t, act.Notify, w.Mode)
-	require.Equal(t, .7, w.Prior)
+	require.Zero(t, w.Prior, "its own claim")
 	require.Len(t, w.Effects, 1)
 	require.Equal(t, "door.greeted", w.Effects[0].Path)
 	require.JSONEq(t, "1", string(w.Effects[0].Value))

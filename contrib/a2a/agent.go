@@ -64,8 +64,8 @@ func Dial(ctx context.Context, address string, client *http.Client) (*Agent, err
 	return &Agent{card, c}, nil
 }
 
-// Worker returns the agent as a worker with the name, description and skills of its card, and with what its
-// extensions blast-v1, hitl-mode-v1 and effect-domain-v1 declare. For tasks without a skill set Skills to nil.
+// Worker returns the agent as a worker with the name, description and skills of its card, and what extensions
+// blast-v1, hitl-mode-v1 and effect-domain-v1 declare, but no Prior. For tasks without skill set Skills to nil.
 func (a *Agent) Worker() act.Worker {
 	w := act.Worker{Name: a.card.Name, Description: a.card.Description, Executor: a}
 	for _, s := range a.card.Skills {
@@ -87,9 +87,6 @@ func (a *Agent) Worker() act.Worker {
 				var effects []reason.Delta
 				if raw, err := json.Marshal(declared["effects"]); err == nil && json.Unmarshal(raw, &effects) == nil {
 					w.Effects = append(w.Effects, effects...)
-				}
-				if claim, ok := declared["confidence"].(float64); ok && claim >= 0 && claim <= 1 {
-					w.Prior = max(w.Prior, claim)
 				}
 			}
 		}

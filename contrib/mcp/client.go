@@ -227,9 +227,9 @@ func outage(err error) error {
 	return &reason.Error{Class: reason.Unavailable, Err: err}
 }
 
-// Tools returns the tools that the server has now. Their names are made valid for every provider's model:
-// letters, digits, "_" and "-", at most 64; another gets a digest of what it was. A schema that cannot be used
-// becomes that of any object. In _meta a call has "arc/idempotency-key": [act.IdempotencyKey], "/", a digest.
+// Tools returns the tools that the server has now. Names are made valid for every model: letters, digits, "_"
+// and "-", at most 64; another gets a digest of what it was. A schema that cannot be used, or has over 30
+// references, becomes that of any object. A call's _meta has "arc/idempotency-key": that of act, "/", a digest.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {
@@ -262,10 +262,11 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 // input returns the schema of a tool's inputs.
 func (c *Client) input(ctx context.Context, t *sdk.Tool) json.RawMessage {
 	raw, err := json.Marshal(t.InputSchema)
+	refs := bytes.Count(bytes.ToLower(raw), []byte(`ref":`)) // two at each level double the steps of a check
 	if err == nil {
 		_, err = schema.Compile(raw)
 	}
-	if err != nil || t.InputSchema == nil || len(raw) > maxSchema {
+	if err != nil || t.InputSchema == nil || len(raw) > maxSchema || refs > 30 {
 		c.o.Logger.WarnContext(ctx, "mcp: the schema of a tool is not used", "tool", t.Name, "error", err)
 		return json.RawMessage(`{"type":"object"}`)
 	}

@@ -171,6 +171,15 @@ func TestAnyAnswer(t *testing.T) {
 	})
 }
 
+func TestSchemaThatDoubles(t *testing.T) {
+	twice := `{"type":"object","allOf":[{"$ref":"#/$defs/d0"}],"$defs":{`
+	for n := range 40 {
+		twice += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%[2]d"},{"$ref":"#/$defs/d%[2]d"}]},`, n, n+1)
+	}
+	tool := &sdk.Tool{Name: "d", InputSchema: json.RawMessage(twice + `"d40":{}}}`)}
+	require.JSONEq(t, `{"type":"object"}`, string(Dial("http://x", nil).input(t.Context(), tool)))
+}
+
 func TestList(t *testing.T) {
 	pages := 0
 	page := func(cursor string) string {

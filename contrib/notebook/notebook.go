@@ -6,7 +6,7 @@
 //	… // every half minute, and with 0 at the end:
 //	err = notes.Write(ctx, agent, 3*time.Second)
 //
-// Nothing else of the file is changed, and a file that is not UTF-8 is refused. [Brief] is for prompts.
+// Nothing else of the file is changed, and a file that is not UTF-8 is refused. [Brief] is for prompts, up to that line.
 package notebook
 
 import (
@@ -163,6 +163,7 @@ func Brief(dir string, tokens int, files ...string) (text string, err error) {
 		if errors.Is(wrong, fs.ErrNotExist) || slices.Contains(files[:i], f) {
 			continue
 		}
+		text, _, _ = strings.Cut(text, head) // below it are words of runs, which may be a stranger's
 		if wrong == nil && len(text) > left {
 			wrong = fmt.Errorf("%s is left out: it has about %d tokens, and there are %d left", f, len(text)/3, left/3)
 		}
