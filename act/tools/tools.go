@@ -54,7 +54,8 @@ type executor struct {
 //
 // The model gets the task and what the Call has beside it, and is asked until it answers without a call.
 // Calls go through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit
-// the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. An
+// the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. What a
+// person has denied is denied unasked for equal inputs, until the next attempt. An
 // answer that is empty, cut off (its calls are not made) or not of the schema is asked for again, twice at
 // most. A refusal ends the attempt, and so do three answers with the same calls of which none fits. While a
 // person has to rule on one call of an answer, the others are made and kept.
@@ -309,6 +310,11 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 	if n := len(c.Inputs); n > maxInputs {
 		m.Shown = fmt.Sprintf("Error: the inputs have %d bytes, over %d", n, maxInputs)
 		return m, nil
+	}
+	for _, no := range a.made { // of a question that is asked often enough, one answer is a slip
+		if no.Denied && no.Name == c.Name && string(no.Inputs) == string(c.Inputs) {
+			return no, nil
+		}
 	}
 	input := map[string]any{"tool": c.Name, "inputs": c.Inputs}
 	return act.Step(ctx, step, input, func(ctx context.Context) (made, error) {

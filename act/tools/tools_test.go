@@ -919,3 +919,23 @@ func TestTwoPeopleAboveALimit(t *testing.T) {
 		require.Equal(t, mode == act.Gated, made.Outcome == rank.Delivered, "one of two is not enough")
 	}
 }
+
+// What a person has denied is denied unasked for equal inputs in this attempt; other inputs are asked for.
+func TestDeniedOnce(t *testing.T) {
+	asked, made := 0, 0
+	pay := tools.Tool{Worker: act.Worker{Name: "pay", Mode: act.Gated}, Call: func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		made++
+		return json.RawMessage(`"ok"`), nil
+	}}
+	approver := func(context.Context, act.Approval) (act.Ruling, error) {
+		asked++
+		return act.Ruling{By: "anna"}, nil
+	}
+	m := script(calls("pay", `{"a":1}`), calls("pay", `{"a":1}`), calls("pay", `{"a":2}`), calls("pay", `{"a":1}`), says("done"))
+	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil, pay), Gates: []act.Gate{act.NoGate}}}, approver, 0, nil)
+	require.NoError(t, err)
+	c := &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "pay"}}
+	a := r.Run(act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), nil), c)
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Equal(t, []int{2, 0}, []int{asked, made})
+}
