@@ -86,7 +86,7 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 	if a.scope != b.scope && iar.Unsaid(append(wordsOf(now.in), a.Text), m.rest.String()) {
 		return nil, "a call has an address or a number that two scopes had, and no case said"
 	}
-	first, amount := a.Calls[0], func(w string) bool { return number.MatchString(w) && unsaid(w) }
+	first, amount := a.Calls[0], func(w string) bool { return amounts.MatchString(w) && unsaid(w) }
 	if len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
 		slices.ContainsFunc(strings.Fields(m.rest.String()), amount) {
 		return nil, "a number may be what an earlier call had returned, as a price that was the same by chance"
@@ -170,7 +170,7 @@ func (m *match) bind(path string, was []slot) (out any, why string) {
 	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
 		m.rest.WriteString(word(was[0].v) + " ")
 		return was[0].v, ""
-	case !alike || !text: // the same inputs do not stand in the same places
+	case !alike || typeOf(was[0].v) != "string": // the same inputs do not stand in the same places
 		return nil, "differed, and no input says it"
 	}
 	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
@@ -195,20 +195,19 @@ func (m *match) wrong(all []*delivery) string {
 		apart := func(d *delivery) bool { return typeOf(v.now) != "string" || d.in[i].v != v.now }
 		with := slices.DeleteFunc(slices.Clone(all), apart) // 400 mg is near 500 mg, and 400 g is not
 		for j, n := range m.values {
-			if len(with) > 0 && typeOf(n.now) == "number" && !near(n.now, column(with, j), 1.5) {
-				return n.path + " is " + show(n.now) + ", far from what was delivered with " + show(v.now)
+			if len(with) > 0 && counts(n.path, n.now) && !near(n.now, column(with, j), 1.5) {
+				return n.path + " is " + show(n.now) + ", not near what was delivered with " + show(v.now)
 			}
 		}
 	}
-	// Last, and each value is read once for it, since of many values there are very many pairs.
-	read := each(m.values, func(v *value) []operand { return each([]any{v.was[0], v.was[1], v.now}, operandOf) })
-	for i, x := range read {
-		for j, y := range read[:i] {
-			if m.values[i].constant() && m.values[j].constant() {
+	for i, v := range m.values {
+		for _, w := range m.values[:i] {
+			if v.constant() && w.constant() {
 				continue // they are what they were
 			}
-			if r := relation(x[0], y[0]); r == relation(x[1], y[1]) && r != relation(x[2], y[2]) {
-				return fmt.Sprintf("%s and %s were otherwise related", m.values[j].path, m.values[i].path)
+			r := relation(v.was[0], w.was[0])
+			if r == relation(v.was[1], w.was[1]) && r != relation(v.now, w.now) {
+				return fmt.Sprintf("%s and %s were otherwise related", w.path, v.path)
 			}
 		}
 	}
@@ -250,34 +249,41 @@ func (v *value) formed(former []any) string {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
 		return "which no call says, and may be a condition"
-	case isWord && !v.renumbered():
-		return "which is new in more than its digits, or far from what was delivered"
-	case typeOf(v.now) == "number" && !near(v.now, former, 1.5):
-		return "far from what was delivered"
+	case (isWord || typeOf(v.now) == "number") && !near(v.now, former, 1.5):
+		return "far from what was delivered, or new in more than its digits 0 to 9"
 	case typeOf(v.now) == "string" && !v.built(word(v.now), former):
 		return "which has another form than before"
 	}
 	return ""
 }
 
-// renumbered reports whether the value at hand is a former one but for digits, and its first number, which
-// says most (a year, an amount), near those of such.
-func (v *value) renumbered() bool {
-	plain := func(v any) string { return digits.ReplaceAllString(word(v), "0") }
-	first := func(v any) any { return json.Number(digits.FindString(word(v))) }
-	other := func(w any) bool { return plain(w) != plain(v.now) }
-	return near(first(v.now), each(slices.DeleteFunc(slices.Clone(v.was), other), first), 1.5)
-}
-
 var (
-	run             = regexp.MustCompile(`[\pL\pM]+|\pN+|[^\pL\pM\pN]+`)
-	letters, digits = regexp.MustCompile(`[\pL\pM]+`), regexp.MustCompile(`\pN+`)
-	number          = regexp.MustCompile(`^(0|[1-9]\d*)(\.\d*[1-9])?$`)
-	days            = regexp.MustCompile(`\d{4}[-/]\d\d[-/]\d\d|\b(19|20)\d\d(\d{4})?\b`)
+	run              = regexp.MustCompile(`[\pL\pM\p{Nl}\p{No}]+|\d+|[^\P{Nd}\d]+|[^\pL\pM\pN]+`)
+	letters, natives = regexp.MustCompile(`[\pL\pM\p{Nl}\p{No}]+`), regexp.MustCompile(`[^\P{Nd}\d]+`)
+	digit, digits    = regexp.MustCompile(`\d`), regexp.MustCompile(`\d+`)
+	number           = regexp.MustCompile(`^(0|[1-9]\d*)(\.(\d?[1-9]|\d{3,}[1-9]))?$`)
+	amounts          = regexp.MustCompile(`^\d+([.,]\d+)*$`)
+	// Two or three numbers as of a day, or one as of a year: of 1300 to 1499, 1900 to 2099, 2500 to 2699.
+	days = regexp.MustCompile(strings.ReplaceAll(`\p{Nd}{1,4}[-/年]\p{Nd}{1,2}[-/月]\p{Nd}{1,4}|\b(`+
+		`(M[-/月]|\d+年|\d+월 ?)M\b|M\. ?M\.(\d|\B)|(1[34]|19|20|2[56])\d\d(\d{4})?\b)`, "M", `(0?[1-9]|[12]\d|3[01])`))
 )
 
-// near accepts a number between the former ones, or up to so many times beyond the largest or the smallest.
+// counts reports whether a value has to be near former ones: a number, and a word of a text that has digits.
+func counts(path string, v any) bool {
+	return typeOf(v) == "number" || strings.Contains(path, "{") && digits.MatchString(word(v))
+}
+
+// near accepts a number between the former ones, or up to so many times beyond the largest or the smallest. A
+// string is near those that are the same but for digits, and as many: by its first number, which says most (a
+// year, an amount), and by all its digits as one, since the first may be 0.
 func near(now any, former []any, times float64) bool {
+	if typeOf(now) == "string" {
+		form := func(v any) string { return digit.ReplaceAllString(word(v), "0") }
+		like := slices.DeleteFunc(slices.Clone(former), func(v any) bool { return form(v) != form(now) })
+		first := func(v any) any { return json.Number(digits.FindString(word(v))) }
+		all := func(v any) any { return json.Number(strings.Join(digits.FindAllString(word(v), -1), "")) }
+		return near(first(now), each(like, first), times) && near(all(now), each(like, all), times)
+	}
 	f, ok := float(now)
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, was := range former {
@@ -294,14 +300,15 @@ func near(now any, former []any, times float64) bool {
 func (v *value) built(s string, former []any) bool {
 	a, b := word(v.was[0]), word(v.was[1])
 	x, y, now := runs(a), runs(b), runs(s)
-	alike := kinds(a) == kinds(s) && kinds(b) == kinds(s)
+	kind := kinds(s)
+	alike := kinds(a) == kind && kinds(b) == kind
 	for i, r := range now {
 		often := func(in []string) int {
 			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
 		}
 		sign := strings.TrimFunc(r, isSign) == "" && r != "." && r != "-" && r != "_"
 		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
-		if sign && often(now) > max(often(x), often(y)) || alike && digits.MatchString(r) && !sized() {
+		if sign && often(now) > max(often(x), often(y)) || alike && !letters.MatchString(r) && !sized() {
 			return false
 		}
 	}
@@ -317,41 +324,34 @@ func (v *value) built(s string, former []any) bool {
 // runs are those of letters, digits and signs of a text, whose ends are signs: a sign there is none inside.
 func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
 
-// kinds is how a string is built: its signs, and where it has letters and digits.
-func kinds(s string) string { return digits.ReplaceAllString(letters.ReplaceAllString(s, "a"), "9") }
+// kinds is how a string is built: its signs, and where it has letters, digits 0 to 9, and those of other scripts.
+func kinds(s string) string {
+	return natives.ReplaceAllString(digits.ReplaceAllString(letters.ReplaceAllString(s, "a"), "9"), "٩")
+}
 
 // common counts the runs with which both begin. Digits are alike.
 func common(a, b []string) (n int) {
-	for n < min(len(a), len(b)) && (a[n] == b[n] || digits.MatchString(a[n]) && digits.MatchString(b[n])) {
+	for n < min(len(a), len(b)) && (a[n] == b[n] || digits.MatchString(a[n]) && digits.MatchString(b[n]) ||
+		natives.MatchString(a[n]) && natives.MatchString(b[n])) {
 		n++
 	}
 	return n
 }
 
-// operand is a value as it is related to others: its text, and its number.
-type operand struct {
-	text   string
-	n      float64
-	number bool
-}
-
-func operandOf(v any) operand {
-	o := operand{text: word(v)}
-	o.n, o.number = float(v)
-	return o
-}
-
 // relation says how two values relate: equal or not, and the order of numbers and of strings built alike.
-func relation(x, y operand) string {
+func relation(v, w any) string {
+	x, y := word(v), word(w)
 	switch {
-	case x.text == y.text:
+	case x == y:
 		return "equal"
-	case x.number && y.number:
-		return fmt.Sprint(x.n < y.n)
-	case holds(x.text, y.text) || holds(y.text, x.text):
+	case typeOf(v) == "number" && typeOf(w) == "number":
+		a, _ := float(v)
+		b, _ := float(w)
+		return fmt.Sprint(a < b)
+	case holds(x, y) || holds(y, x):
 		return "inside"
-	case len(x.text) == len(y.text) && digits.MatchString(x.text) && kinds(x.text) == kinds(y.text):
-		return fmt.Sprint(x.text < y.text)
+	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsDigit) && kinds(x) == kinds(y):
+		return fmt.Sprint(x < y)
 	}
 	return "other"
 }
@@ -419,7 +419,7 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 			w = strings.TrimFunc(w, isSign)
 			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
 				v := any(w)
-				if number.MatchString(w) { // not "20.000", which may be many
+				if number.MatchString(w) { // not "20.000" or "1.255", which may be many
 					v = json.Number(w)
 				}
 				all = append(all, leaf{fmt.Sprintf("word {%d}", len(all)-len(in)+1), v})

@@ -194,6 +194,18 @@ func TestFire(t *testing.T) {
 			{"x", `{"n":4,"id":"A-4"}`, `do0{"id":"A-4","n":4}`},
 			{"x", `{"n":4,"id":"A-3"}`, ""},
 		}},
+		{"digits of a weight", [3]string{"Weigh", `{"d":"50 kg"}`, `{"w":"50 kg"}`}, [3]string{"Weigh", `{"d":"60 kg"}`, `{"w":"60 kg"}`}, []row{
+			{"Weigh", `{"d":"55 kg"}`, `do0{"w":"55 kg"}`}, {"Weigh", `{"d":"5 kg"}`, ""}, {"Weigh", `{"d":"½ kg"}`, ""}, {"Weigh", `{"d":"٥ kg"}`, ""}, {"Weigh", `{"d":"² kg"}`, ""}, {"Weigh", `{"d":"٥٥ kg"}`, ""},
+		}},
+		{"digits of an ID", [3]string{"Open", `{"d":"A-1041"}`, `{"w":"A-1041"}`}, [3]string{"Open", `{"d":"A-1077"}`, `{"w":"A-1077"}`}, []row{
+			{"Open", `{"d":"A-2207"}`, `do0{"w":"A-2207"}`}, {"Open", `{"d":"A-71"}`, ""}, {"Open", `{"d":"A-٧١"}`, ""}, {"Open", `{"d":"A-٢٢٠٧"}`, ""},
+		}},
+		{"digits of an Arabic amount", [3]string{"ادفع", `{"d":"٥٠٠"}`, `{"w":"٥٠٠"}`}, [3]string{"ادفع", `{"d":"٦٠٠"}`, `{"w":"٦٠٠"}`}, []row{
+			{"ادفع", `{"d":"٥٥٠"}`, `do0{"w":"٥٥٠"}`}, {"ادفع", `{"d":"550"}`, ""}, {"ادفع", `{"d":"ابج"}`, ""},
+		}},
+		{"a number that is a text in the inputs", [3]string{"x", `{"n":"12"}`, `{"n":12}`}, [3]string{"x", `{"n":"13"}`, `{"n":13}`}, []row{
+			{"x", `{"n":"14"}`, ""},
+		}},
 		{"a choice that nobody said", [3]string{"x", `{"a":"p"}`, `{"c":"p","fast":true}`}, [3]string{"x", `{"a":"q"}`, `{"c":"q","fast":false}`}, []row{
 			{"x", `{"a":"r"}`, ""},
 		}},

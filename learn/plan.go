@@ -409,7 +409,7 @@ func (p *plan) fire(
 		since = p.Deliveries[n].At
 	}
 	for i, l := range now.in {
-		if typeOf(l.v) == "number" && !near(l.v, column(p.Deliveries, i), 1) {
+		if counts(l.path, l.v) && !near(l.v, column(p.Deliveries, i), 1) {
 			since = time.Time{}
 		}
 	}
@@ -477,7 +477,7 @@ func (m *match) refuted(all []*delivery) string {
 	}
 	for i, v := range m.values {
 		theirs := column(alike, i)
-		beyond := len(alike) < len(all) && typeOf(v.now) == "number" && !near(v.now, theirs, 1)
+		beyond := len(alike) < len(all) && counts(v.path, v.now) && !near(v.now, theirs, 1)
 		if beyond || slices.Contains(column(all, i), v.now) && !slices.Contains(theirs, v.now) {
 			return fmt.Sprintf("%s is %s, and another delivery was made otherwise", v.path, show(v.now))
 		}

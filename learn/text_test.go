@@ -50,6 +50,13 @@ var texts = []struct {
 		[][2]string{{"delete 1 files of job 13", ""}, {"delete 400 files of job 13", ""}, {"delete all files of job 13", ""}, {"delete no files of job 13", ""}, {"delete 3+ files of job 13", ""}, {"delete ≥3 files of job 13", ""}, {"delete every files of job 13", ""}}},
 	{"French limits", [][2]string{{"rembourse 20,50 € sur la commande C-120", `{"montant":"20,50","commande":"C-120"}`}, {"rembourse 35,10 € sur la commande C-131", `{"montant":"35,10","commande":"C-131"}`}},
 		[][2]string{{"rembourse 2050 € sur la commande C-140", ""}, {"rembourse 2.050,00 € sur la commande C-140", ""}, {"ne rembourse 21,50 € sur la commande C-140", ""}, {"rembourse tout € sur la commande C-140", ""}, {"rembourse 21,50 % sur la commande C-140", ""}, {"rembourse 21,50 € sur la commande D-140", ""}}},
+	{"German doses", [][2]string{{"Gib 0,5 mg", `{"mg":"0,5"}`}, {"Gib 0,75 mg", `{"mg":"0,75"}`}}, [][2]string{{"Gib 0,05 mg", ""}, {"Gib 0,06 mg", ""}, {"Gib 0,005 mg", ""}, {"Gib 0,999 mg", ""}, {"Gib 0,65 mg", `{"mg":"0,65"}`}}},
+	{"German rates", [][2]string{{"Setze den Zins auf 0,75 %", `{"p":"0,75"}`}, {"Setze den Zins auf 0,80 %", `{"p":"0,80"}`}}, [][2]string{{"Setze den Zins auf 0,05 %", ""}}},
+	{"German doses in two units", [][2]string{{"Gib 50,0 mg", `{"n":"50,0","unit":"mg"}`}, {"Gib 20,0 g", `{"n":"20,0","unit":"g"}`}}, [][2]string{{"Gib 45,0 g", ""}, {"Gib 45,0 mg", `{"n":"45,0","unit":"mg"}`}}},
+	{"versions, where the first number is not near", [][2]string{{"deploy api v1.8", `{"v":"v1.8"}`}, {"deploy api v1.9", `{"v":"v1.9"}`}}, [][2]string{{"deploy api v2.0", ""}}},
+	{"one and a half, or thousands", [][2]string{{"Transfira 1.5 reais", `{"brl":"1.5"}`}, {"Transfira 2.5 reais", `{"brl":"2.5"}`}}, [][2]string{{"Transfira 2.125 reais", ""}, {"Transfira 1.75 reais", `{"brl":"1.75"}`}}},
+	{"thousands, or one and a half", [][2]string{{"Sperre 1.255 €", `{"eur":"1.255"}`}, {"Sperre 1.355 €", `{"eur":"1.355"}`}}, [][2]string{{"Sperre 1.5 €", ""}, {"Sperre 1.7 €", ""}, {"Sperre 1.305 €", `{"eur":"1.305"}`}}},
+	{"amounts in a word, over a limit", [][2]string{{"approve R$20 for al", `{"ok":"R$20","of":"al","by":"rule"}`}, {"approve R$35 for al", `{"ok":"R$35","of":"al","by":"rule"}`}, {"approve R$90 for bo", `{"ok":"R$90","of":"bo","by":"boss"}`}}, [][2]string{{"approve R$50 for al", ""}, {"approve R$30 for al", `{"by":"rule","of":"al","ok":"R$30"}`}}},
 	{"Portuguese counts", [][2]string{{"reserve 3 quartos por 4 noites", `{"quartos":3,"noites":4}`}, {"reserve 4 quartos por 5 noites", `{"quartos":4,"noites":5}`}},
 		[][2]string{{"reserve 40 quartos por 5 noites", ""}, {"reserve 5 quartos por 4 noites", ""}, {"reserve 4 quartos por 30 noites", ""}, {"reserve 4 quartos por poucas noites", ""}}},
 
@@ -130,7 +137,8 @@ var texts = []struct {
 	{"Russian", [][2]string{{"закрой заявку 1182", `{"id":1182}`}, {"закрой заявку 1190", `{"id":1190}`}},
 		[][2]string{{"не закрой заявку 1185", ""}, {"закрой заявку 1185 позже", ""}, {"открой заявку 1185", ""}, {"закрой заявку все", ""}, {"закрой заявку 11", ""}, {"закрой заявку 1185-1190", ""}}},
 	{"Arabic digits", [][2]string{{"أغلق التذكرة ١١٨٢", `{"id":"١١٨٢"}`}, {"أغلق التذكرة ١١٩٠", `{"id":"١١٩٠"}`}},
-		[][2]string{{"لا تغلق التذكرة ١١٨٥", ""}, {"أغلق التذكرة كلها", ""}, {"أغلق التذكرة ١", ""}}},
+		[][2]string{{"لا تغلق التذكرة ١١٨٥", ""}, {"أغلق التذكرة كلها", ""}, {"أغلق التذكرة ١", ""}, {"أغلق التذكرة ١٢٠٧", ""}}},
+	{"Arabic decimals", [][2]string{{"اجعل النسبة 0٫75", `{"p":"0٫75"}`}, {"اجعل النسبة 0٫80", `{"p":"0٫80"}`}}, [][2]string{{"اجعل النسبة 0٫05", ""}}},
 	{"Turkish", [][2]string{{"oda 12 için 3 havlu gönder", `{"oda":12,"n":3}`}, {"oda 14 için 4 havlu gönder", `{"oda":14,"n":4}`}},
 		[][2]string{{"oda 13 için 30 havlu gönder", ""}, {"oda 13 için 3 havlu gönderme", ""}, {"oda 13 için hiç havlu gönder", ""}, {"oda 13 hariç 3 havlu gönder", ""}}},
 }
@@ -179,7 +187,7 @@ func TestTextsStop(t *testing.T) {
 	far, _ := of(1700)
 	next, err := b.Before(t.Context(), far)
 	require.NoError(t, err)
-	require.Equal(t, "word {3} is 1700, far from what was delivered with \"close\"", next.Why)
+	require.Equal(t, "word {3} is 1700, not near what was delivered with \"close\"", next.Why)
 	_, err = b.Judge(t.Context(), "acme", last.ID, learn.Failed, "wrong")
 	require.NoError(t, err)
 	require.Equal(t, 3, known())
