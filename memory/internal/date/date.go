@@ -34,23 +34,19 @@ func (d Day) Terms(an *text.Analyzer) []text.Term {
 	return append(an.Append(make([]text.Term, 0, 3), words), ofYear)
 }
 
-// dateWord is what a word means in a date: the n-th month or weekday, or a day n days from today.
+// dateWord is what a word means in a date: the n-th month or weekday, or yesterday.
 type dateWord struct {
-	kind byte // 'm', 'w' or 'd'
+	kind byte // 'm', 'w' or 'y'
 	n    int
 }
 
 // dateWords are the English names of months, also by their first three and four letters, and of weekdays, and
-// the words for yesterday and today of languages where they have no other meaning elsewhere (as "hier" has).
+// the words for yesterday of languages where they have no other meaning elsewhere (as "hier" has). What is asked
+// for today ("How is the weather today?") is seldom what was said today, and wants no day.
 var dateWords = func() map[string]dateWord {
 	words := map[string]dateWord{}
-	for i, near := range []string{
-		"yesterday gestern ayer ieri ontem gisteren wczoraj вчера вчора",
-		"today heute hoy oggi hoje vandaag dzisiaj сегодня",
-	} {
-		for w := range strings.FieldsSeq(near) {
-			words[w] = dateWord{'d', i - 1}
-		}
+	for w := range strings.FieldsSeq("yesterday gestern ayer ieri ontem gisteren wczoraj вчера вчора") {
+		words[w] = dateWord{kind: 'y'}
 	}
 	for m := time.January; m <= time.December; m++ {
 		name := strings.ToLower(m.String())
@@ -64,8 +60,8 @@ var dateWords = func() map[string]dateWord {
 	return words
 }()
 
-// joined are words for yesterday and today to which others are written.
-var joined = [2][]string{{"昨天", "昨日", "어제", "امس"}, {"今天", "今日", "오늘", "اليوم"}}
+// joined are words for yesterday to which others are written.
+var joined = []string{"昨天", "昨日", "어제", "امس"}
 
 var (
 	numeric = regexp.MustCompile(`\b(\d{1,4})([-/.])(\d{1,2})([-/.])(\d{1,4})\b`)
@@ -96,10 +92,10 @@ func Days(question string, at time.Time) []Day {
 	}
 	for i, w := range f.tokens {
 		switch word := dateWords[w]; {
-		case word.kind == 'd' && f.token(i-1) == "before" && f.token(i-2) == "day":
-			f.near(word.n - 1)
-		case word.kind == 'd':
-			f.near(word.n)
+		case word.kind == 'y' && f.token(i-1) == "before" && f.token(i-2) == "day":
+			f.near(-2)
+		case word.kind == 'y':
+			f.near(-1)
 		case word.kind == 'w':
 			back := (int(at.Weekday()) + 7 - word.n) % 7
 			f.near(-back)
@@ -112,10 +108,8 @@ func Days(question string, at time.Time) []Day {
 			}
 		}
 	}
-	for i, words := range joined {
-		if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(q, w) }) {
-			f.near(i - 1)
-		}
+	if slices.ContainsFunc(joined, func(w string) bool { return strings.Contains(q, w) }) {
+		f.near(-1)
 	}
 	return f.days
 }

@@ -20,8 +20,8 @@ func TestDays(t *testing.T) {
 		"the 7th of May": {507}, "May 7th, 2023": {20230507}, "yesterday?": {march6}, "the day before yesterday": {20250305},
 		"two days ago": {20250305}, "3 days ago": {20250304}, "last Friday": {20250307, 20250228}, "on Thursday": {march6},
 		"昨天我们决定了什么": {march6}, "어제": {march6}, "что решили вчера": {march6}, "was war gestern?": {march6}, "أمس": {march6},
-		"the Friday before 10.01.2024": {20240110}, "29 February": {229}, "today": {20250307},
-		"": nil, "30 February": nil, "2025-13-01": nil, "2 of 5 games": nil, "May I sit?": nil, "in 2022": nil, "1.2.3": nil,
+		"the Friday before 10.01.2024": {20240110}, "29 February": {229},
+		"How is the weather today?": nil, "今天天氣如何": nil, "كيف الطقس اليوم": nil, "": nil, "30 February": nil, "2025-13-01": nil, "2 of 5 games": nil, "May I sit?": nil, "in 2022": nil, "1.2.3": nil,
 	} {
 		var got []int
 		for _, d := range date.Days(q, at) {
