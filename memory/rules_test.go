@@ -244,6 +244,14 @@ func TestRulesComeWhenTheirTurnComes(t *testing.T) {
 	require.Equal(t, []string{"answer in English", "say that it saves power"}, recall(t, s, memory.Query{Text: "Turn on Dark Mode!"}))
 	require.Equal(t, []string{"answer in English", "say that it saves power"}, recall(t, s, memory.Query{Text: "the night theme"}))
 	require.Empty(t, recall(t, s, memory.Query{Text: "dark mode", Kinds: []memory.Kind{memory.Fact}}))
+	for _, x := range [][2]string{ // a trigger, and a text with a form of it; the last has none
+		{"fatura", "faturamı gönderin"}, {"Rechnung", "zwei Rechnungen fehlen"}, {"Straße", "STRASSE"}, {"lasku", "laskuista"},
+		{"pedido", "pedidos"}, {"החזרה", "בקשה להחזרה"}, {"चालान", "चालानों की सूची"}, {"invoices", "an invoice"}, {"pipe", "pipeline"},
+	} {
+		s, _ := space(t)
+		remember(t, s, memory.Draft{Kind: memory.Rule, Trigger: x[0], Content: "ask"})
+		require.Len(t, recall(t, s, memory.Query{Text: x[1]}), min(1, len(x[0])-4), x[0])
+	}
 }
 
 func TestFadingIsNotForgetting(t *testing.T) {

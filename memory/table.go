@@ -3,10 +3,12 @@ package memory
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/arc-learn/arc/internal/index"
 	"github.com/arc-learn/arc/internal/text"
@@ -27,22 +29,16 @@ type table struct {
 	slots   map[string][]*record // Facts that state a slot
 	over    map[ID][]*record     // what says that it supersedes an id
 	linkers map[ID][]*record     // what links to an id
-	rules   map[string][]rule    // by the first word of a phrase; "": told in every run
+	rules   map[string][]*record // by a phrase; "": told in every run
 	had     []record             // the Kind, Trusted and Archived that records have had, and nothing else
 	voices  map[voice]*voice     // each once
 	vectors map[int]*vector.Set  // by dimension: no others can be compared
 }
 
-// rule is a phrase that brings a Rule.
-type rule struct {
-	*record
-	words []string
-}
-
 func newTable(scope Scope, an *text.Analyzer) *table {
 	t := &table{
 		scope: scope, an: an, byID: map[ID]uint32{}, slots: map[string][]*record{},
-		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]rule{},
+		over: map[ID][]*record{}, linkers: map[ID][]*record{}, rules: map[string][]*record{},
 		voices: map[voice]*voice{}, vectors: map[int]*vector.Set{},
 	}
 	t.ix = index.New(an, func(a, b uint32) int { return t.rows[a].compare(t.rows[b]) })
@@ -209,8 +205,7 @@ func (t *table) enter(r *record, row uint32, in bool) {
 		enter(t.linkers, l.To, r, self, in)
 	}
 	for _, p := range t.phrases(r) {
-		same := func(o rule) bool { return o.record == r && slices.Equal(o.words, p.words) }
-		enter(t.rules, p.words[0], p, same, in)
+		enter(t.rules, p, r, self, in)
 	}
 }
 
@@ -225,46 +220,53 @@ func enter[K comparable, V any](m map[K][]V, key K, v V, same func(V) bool, in b
 	}
 }
 
-// phrases returns those that bring a Rule. One without a Trigger has the phrase "", which stands everywhere;
-// a Trigger without words brings nothing.
-func (t *table) phrases(r *record) (out []rule) {
+// phrases returns those that bring a Rule: of each line of its Trigger the words, and where it has five letters
+// or more ("pipe" is no pipeline) its letters, which may stand within words. One without a Trigger has the
+// phrase "", which stands everywhere; a line without words brings nothing.
+func (t *table) phrases(r *record) (out []string) {
 	if !r.is(Rule) {
 		return nil
 	}
 	if strings.TrimSpace(r.Trigger) == "" {
-		return []rule{{r, []string{""}}}
+		return []string{""}
 	}
 	for line := range strings.Lines(r.Trigger) {
-		if words := t.words(line); len(words) > 0 {
-			out = append(out, rule{r, words})
+		line = strings.TrimSpace(line)
+		if p := t.words(line); p != " " {
+			out = append(out, p)
+			if utf8.RuneCountInString(line) > 4 {
+				out = append(out, text.Plain(line))
+			}
 		}
 	}
 	return out
 }
 
 // words are the terms of a text in order, without the parts of ReactJS and with those of dark_mode alone.
-func (t *table) words(s string) (out []string) {
+func (t *table) words(s string) string {
+	out := []string{""}
 	for _, term := range t.an.Append(nil, strings.ToLower(strings.ReplaceAll(s, "_", " "))) {
 		out = append(out, term.Text)
 	}
-	return out
+	return strings.Join(append(out, ""), " ")
 }
 
 // due returns the Rules whose turn it is for a text: those without a Trigger, the oldest first, then those
-// whose phrase stands in the text, in its order and the longer phrase first.
+// whose phrase stands in the text, in its order and the longer phrase first. A word that has the letters of one
+// may be a form of it: a Rule that is told in vain does less harm than one that is not told.
 func (t *table) due(s string) (out []*record) {
 	if len(t.rules) == 0 {
 		return nil
 	}
-	words := append([]string{""}, t.words(s)...)
-	for i, w := range words {
-		found := slices.DeleteFunc(slices.Clone(t.rules[w]), func(r rule) bool {
-			return len(r.words) > len(words)-i || !slices.Equal(r.words, words[i:i+len(r.words)])
-		})
-		slices.SortFunc(found, func(a, b rule) int { return cmp.Or(len(b.words)-len(a.words), a.later(b.record)) })
-		for _, r := range found {
-			if !slices.Contains(out, r.record) {
-				out = append(out, r.record)
+	s = "\n" + t.words(s) + text.Plain(s)
+	found := slices.DeleteFunc(slices.Collect(maps.Keys(t.rules)), func(p string) bool { return !strings.Contains(s, p) })
+	slices.SortFunc(found, func(p, q string) int {
+		return cmp.Or(strings.Index(s, p)-strings.Index(s, q), len(q)-len(p))
+	})
+	for _, p := range found {
+		for _, r := range slices.SortedFunc(slices.Values(t.rules[p]), (*record).later) {
+			if !slices.Contains(out, r) {
+				out = append(out, r)
 			}
 		}
 	}
