@@ -18,7 +18,6 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/internal/text"
-	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -218,13 +217,13 @@ func (m *match) wrong(all []*delivery) string {
 // it has three letters, or a word or number that both had: one that a single one had is not there because of it.
 func (m *match) leftover() string {
 	rest := m.names.String() + m.rest.String()
-	words, lower := extract.Words(rest), strings.ToLower(rest)
+	words, lower := iar.Words(rest), strings.ToLower(rest)
 	for _, v := range m.values {
 		if v.constant() {
 			continue // it may stand where it stood
 		}
-		both, now := extract.Words(word(v.was[1])), extract.Words(word(v.now))
-		for p := range extract.Words(word(v.was[0])) {
+		both, now := iar.Words(word(v.was[1])), iar.Words(word(v.now))
+		for p := range iar.Words(word(v.was[0])) {
 			if words[p] && both[p] && !now[p] {
 				return "the plan keeps a part of the former values of " + v.path
 			}
@@ -401,7 +400,7 @@ func shapeOf(c *Case) (*shape, error) {
 		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s.template = join(split(c.Text, s.in), brace)
-	s.folded = extract.Fold(s.template)
+	s.folded = iar.Fold(s.template)
 	s.paths = each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
 	s.key = digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
 	s.exact = digest(s.key + string(raw))
@@ -413,7 +412,7 @@ func shapeOf(c *Case) (*shape, error) {
 func worded(s string, in []leaf) (all []leaf, rest string) {
 	all = slices.Grow(slices.Clip(in), 8)
 	beside := make([]byte, 0, 256)
-	for _, p := range split(extract.Fold(s), in) {
+	for _, p := range split(iar.Fold(s), in) {
 		s = p.text
 		for _, w := range strings.FieldsFunc(s, isGap) {
 			w = strings.TrimFunc(w, isSign)
@@ -489,11 +488,11 @@ func holds(s, w string) bool {
 	return false
 }
 
-// joined reports whether two texts meet within a word or number. Scripts without spaces show no ends of words.
+// joined reports whether two texts meet within a word, number or letter; some scripts show no ends of words.
 func joined(before, after string) bool {
 	r, _ := utf8.DecodeLastRuneInString(before)
 	s, _ := utf8.DecodeRuneInString(after)
-	return !isSign(r) && !isSign(s) && !unicode.In(r, text.Spaceless...) && !unicode.In(s, text.Spaceless...)
+	return unicode.IsMark(s) || !isSign(r) && !isSign(s) && !isGap(r) && !isGap(s)
 }
 
 func isSign(r rune) bool { return !unicode.IsNumber(r) && !unicode.IsLetter(r) && !unicode.IsMark(r) }

@@ -24,6 +24,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/schema"
@@ -123,6 +124,7 @@ const (
 	givenKind  = "lg" // by ID of the Advice: given
 	upliftKind = "lu"
 	otherWords = "it is said in other words" // of cases that differ in nothing else
+	untold     = "a check refused it, in words of another case"
 )
 
 // Open opens the Layer of a tenant, that of Options.Scope, in a directory. The root package's Agent may have
@@ -467,10 +469,9 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 	for i, r := range from {
 		for _, o := range r.Refused {
 			w := all.warning(o)
-			if scopes[w] == 1 { // by words, and by single letters of scripts without spaces, as extract.Tell does
-				own := append(strings.FieldsFunc(w.Said, isGap), strings.Split(w.Said, "")...)
-				own = slices.DeleteFunc(own, func(word string) bool { return holds(o.Said, word) })
-				w.Said = extract.Tell(w.Said, own, nil)
+			if scopes[w] == 1 {
+				both := func(word string) bool { return holds(o.Said, word) }
+				w.Said = extract.Tell(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both), nil)
 			}
 			w.Events = append(w.Events, o.Events...)
 			slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
@@ -485,13 +486,13 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 	})
 	for _, w := range all.Refused {
 		texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
-		told := reason.Warning{Skill: w.Skill, Complaint: extract.Tell(w.Said, w.Own, texts)}
+		told := reason.Warning{Skill: w.Skill, Complaint: cmp.Or(extract.Tell(w.Said, w.Own, texts), untold)}
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint
 				told.Times++
 			}
 		}
-		if scopes[w] > 1 && told.Times > 0 && len(out) < maxTold {
+		if scopes[w] > 1 && told.Times > 0 && len(out) < maxTold && !slices.Contains(out, told) {
 			out = append(out, told)
 		}
 	}
@@ -558,6 +559,6 @@ func (r *record) differs(c *Case, s *shape) string {
 		say(given && !was, p+" is given")
 		say(was && !given, p+" is not given")
 	}
-	say(len(out) == 0 || extract.Fold(r.Template) != s.folded, otherWords) // else it had the same key
+	say(len(out) == 0 || iar.Fold(r.Template) != s.folded, otherWords) // else it had the same key
 	return strings.Join(out, "; ")
 }

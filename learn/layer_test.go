@@ -867,6 +867,57 @@ func TestNoWordOfAnotherCase(t *testing.T) {
 	}
 }
 
+// untold is told of a complaint that has words of another case alone.
+const untold = "a check refused it, in words of another case"
+
+// In whatever script, a warning loses no «not», and names nobody of another case: it is told whole, but for names
+// that are written as names, or not at all.
+func TestWarningsOfAnyScript(t *testing.T) {
+	for _, x := range []struct{ name, text, next, complaint, told string }{
+		{"", "我不能登入，請退款 1182", "請退款 1190", "不可退款，請用禮券", "不可退款，請用禮券"},
+		{"", "王小明的訂單 1182 要退款，他說商品有問題不能用", "退款 1190", "超過七天，不能退款，只能換貨", untold},
+		{"", "注文1182が届かない、返金してほしい", "返金 1190", "七日を過ぎたので返金しない。交換のみ可", untold},
+		{"不二", "不二さんの注文を返金", "鈴木さんの注文を返金", "返金不可。クーポンで", "返金不可。クーポンで"},
+		{"未來社", "退款給未來社", "退款給大同社", "此單未付款，勿退", "此單未付款，勿退"},
+		{"ไม", "คืนเงินให้ไม", "คืนเงินให้นภา", "ไม่อนุญาตคืนเงิน", "ไม่อนุญาตคืนเงิน"},
+		{"", "คืนเงินให้คุณนภา", "คืนเงินให้คุณมาลี", "บัตรของคุณนภาถูกระงับ", untold},
+		{"", "Ich kann mich nicht anmelden, erstatte 1182", "Erstatte 1190", "Es ist nicht erlaubt, nimm einen Gutschein", untold},
+		{"", "ürün iyi değil, iade 1182", "iade 1190", "iade uygun değil, kupon ver", untold},
+		{"", "सामान ठीक नहीं, वापस 1182", "वापस 1190", "वापसी की अनुमति नहीं है", untold},
+		{"", "היה לי אסור להיכנס, החזר 1182", "החזר 1190", "אסור להחזיר", untold},
+		{"", "It never worked, refund 1182", "Refund 1190", "Never refund it", untold},
+		{"", "I did not get it, refund 1182", "Refund 1190", "please do NOT refund it", "please do NOT refund it"},
+		{"", "I did not get it, refund 1182", "Refund 1190", "please do Not refund it", untold},
+		{"Not Just Shoes", "Refund Not Just Shoes", "Refund Big Shoes", "Do not refund it, give a voucher", untold},
+		{"יונתן", "החזר כסף אל יונתן", "החזר כסף אל מיכאל", "אין להחזיר ליונתן בכרטיס", untold},
+		{"محمد", "أعد المبلغ إلى محمد", "أعد المبلغ إلى خالد", "لا تدفع لمحمد بالبطاقة", untold},
+		{"فاطمة", "أعد المبلغ إلى فاطمة", "أعد المبلغ إلى نورة", "البطاقة وفاطمة موقوفتان", untold},
+		{"", "أعد المبلغ إلى علي", "أعد المبلغ إلى عمر", "بطاقة علي موقوفة", untold},
+		{"", "החזר כסף אל דנה", "החזר כסף אל יעל", "הכרטיס של דנה חסום", untold},
+		{"", "राम को पैसे लौटाओ", "गीता को पैसे लौटाओ", "राम का कार्ड बंद है", untold},
+		{"", "김철수에게 환불", "이영희에게 환불", "철수의 카드가 정지됨", untold},
+		{"José", "Devolva ao José", "Devolva ao Lia", "O cartão de Jose\u0301 está bloqueado", "O cartão de … está bloqueado"},
+		{"josé", "Devolva ao josé", "Devolva ao lia", "O cartao de jose esta bloqueado", untold},
+		{"ABC商事", "ABC商事へ返金", "XY商事へ返金", "ＡＢＣ商事のカードは停止中", untold},
+		{"ışık", "ışık için iade yap", "ece için iade yap", "IŞIK kartı bloke", untold},
+		{"", "Ece için iade yap", "Efe için iade yap", "Ece kartı bloke", untold},
+		{"", "Refund the order of Ann", "Refund the order of Bob", "The card of Ann is blocked", "The card of … is blocked"},
+	} {
+		b := open(t, acme(learn.Options{}))
+		c := learn.Case{Situation: "refund", Text: x.text}
+		if x.name != "" {
+			c.Inputs = json.RawMessage(`{"name":"` + x.name + `"}`)
+		}
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: x.complaint})
+		if c.Text = x.next; x.name != "" {
+			c.Inputs = json.RawMessage(`{"name":"Somebody"}`)
+		}
+		told := b.before(c).Warnings
+		require.Len(t, told, 1)
+		require.Equal(t, x.told, told[0].Complaint, x.complaint)
+	}
+}
+
 // Short words of a case name nothing: a complaint is told with them.
 func TestShortWordsStay(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
@@ -1227,16 +1278,19 @@ func TestFailuresAreRemembered(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Text: "migrate the orders table", Skill: "db"}
 	a := b.before(c)
-	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy of the orders"})
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy"})
 	like := learn.Case{Text: "migrate the invoices table tonight"}
-	require.Contains(t, b.before(like).Prompt(), "stop the writers before the copy of the …", "what only the former case says is not told")
+	require.Contains(t, b.before(like).Prompt(), "stop the writers before the copy")
 	require.Len(t, b.before(like).Background, 1)
 	again := b.before(c)
-	require.Equal(t, "stop the writers before the copy of the orders", again.Warnings[0].Complaint)
+	require.Equal(t, "stop the writers before the copy", again.Warnings[0].Complaint)
 	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "it was right")
 	require.NoError(t, err)
 	require.NotContains(t, b.before(like).Prompt(), "stop the writers")
 	require.Empty(t, b.before(c).Warnings)
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "and never the orders by hand"})
+	require.NotContains(t, b.before(like).Prompt(), "by hand", "what has words of its case is told to no other")
+	require.Equal(t, "and never the orders by hand", b.before(c).Warnings[0].Complaint)
 }
 
 // A complaint about a case as a whole says after which calls it came, so that they can be avoided.
@@ -1248,7 +1302,7 @@ func TestComplaintNamesTheCalls(t *testing.T) {
 	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "The alert came back.")
 	require.NoError(t, err)
 	c.Text = "clear this alert"
-	require.Contains(t, b.before(c).Prompt(), "after logs, restart: … alert came back.")
+	require.Contains(t, b.before(c).Prompt(), "after logs, restart: The alert came back.")
 	require.NotContains(t, b.before(c).Prompt(), "shop")
 	b.after(b.before(learn.Case{Text: "clear the alert", Situation: "alert"}), learn.Outcome{Verdict: learn.Delivered, Plan: plan("scale", "")})
 	require.Equal(t, "scale", b.before(c).Warnings[0].Instead)
@@ -1604,7 +1658,7 @@ func TestJudgeHidesTheSame(t *testing.T) {
 		Failed: []reason.Failure{{Task: reason.Task{Skill: "refund"}, Complaint: "ask Marta about Kohl first"}}})
 	_, err := b.Judge(t.Context(), "acme", a.ID, learn.Failed, "Marta was wrong")
 	require.NoError(t, err)
-	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "ask … about … first", Times: 1}, {Skill: "refund", Complaint: "… was wrong", Times: 1}},
+	require.Equal(t, []reason.Warning{{Skill: "refund", Complaint: "ask … about … first", Times: 1}, {Skill: "refund", Complaint: untold, Times: 1}},
 		b.before(learn.Case{Situation: "refunds", Text: "refund that"}).Warnings)
 }
 
@@ -1623,16 +1677,14 @@ func TestWarningsOfTwoScopes(t *testing.T) {
 	}
 }
 
-// The same in a script without spaces, where a letter is a word: 张 and 李 are of one scope each.
+// The same in a script without spaces, where nobody sees which letters are a name: 张 and 李 are of one scope each.
 func TestWarningsWithoutSpaces(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Lessons: "acme", Situation: "refunds", Text: "refund it", Skill: "refund"}
 	for i, name := range []string{"张", "李", "王"} {
 		c.Scope = memory.Scope(fmt.Sprint("acme/", i))
 		a := b.before(c)
-		if i == 2 {
-			require.Equal(t, "账户…已关闭", a.Warnings[0].Complaint)
-		}
+		require.Empty(t, a.Warnings)
 		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: fmt.Sprintf("账户4711%d%s已关闭", i, name)})
 	}
 }
@@ -1658,7 +1710,7 @@ func TestScopesThatDisagree(t *testing.T) {
 func TestRefusalIsAMemory(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	a := b.before(learn.Case{Text: "migrate the orders table", Skill: "db"})
-	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy of the orders"})
+	b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: "stop the writers before the copy"})
 	like := learn.Case{Text: "migrate the invoices table tonight"}
 	var of memory.ID
 	for i := range 3 {

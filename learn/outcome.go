@@ -153,7 +153,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
 		g.Note = g.tainted(o.Plan.Calls, complaints)
 	}
-	heard := extract.Words(append(turnsOf(&c), g.strangers...)...)
+	heard := iar.Words(append(turnsOf(&c), g.strangers...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome = o
 	g.Outcome.trim()
@@ -337,7 +337,7 @@ func (w *step) credit(ctx context.Context) {
 type warning struct {
 	Skill, Class string
 	Said         string   // the complaint with {path} for inputs
-	Own          []string // its words that a case may have brought, see extract.Lesson
+	Own          []string // words of the case that it says, see extract.Lesson
 	Events       []event  // what came of it, the latest last
 }
 
@@ -358,12 +358,14 @@ const (
 )
 
 // warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
-// a case without it, and that is no name, is its own: it is hidden no more.
+// a case without it, and that is no name, is its own: it is kept from nobody.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
 		w := r.Refused[i]
-		its := func(s string) bool { return !slices.Contains(like.Own, s) && !naming.MatchString(s) }
+		its := func(s string) bool {
+			return holds(strings.ToLower(like.Said), s) && !slices.Contains(like.Own, s) && !naming.MatchString(s)
+		}
 		w.Own = slices.DeleteFunc(slices.Clone(w.Own), its)
 		return w
 	}
@@ -385,10 +387,10 @@ func (w *step) refuse(ctx context.Context) {
 		refused = append(refused, reason.Failure{Task: task, Complaint: o.Complaint})
 	}
 	lessons := each(refused, func(f reason.Failure) *warning {
-		complaint := head(join(split(f.Complaint, s.in), brace), maxLesson)
-		own, class := extract.Lesson(complaint, textsOf(c, s), g.strangers)
-		skill, complaint := cmp.Or(f.Task.Skill, f.Worker), strings.TrimSpace(complaint)
-		return &warning{Skill: skill, Said: complaint, Own: own, Class: digest(extract.Fold(class))}
+		said := strings.TrimSpace(head(join(split(f.Complaint, s.in), brace), maxLesson))
+		own, class := extract.Lesson(said, textsOf(c, s), g.strangers)
+		skill := cmp.Or(f.Task.Skill, f.Worker)
+		return &warning{Skill: skill, Said: said, Own: own, Class: digest(iar.Fold(class))}
 	})
 	passed := cmp.Or(calls, "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
@@ -407,28 +409,26 @@ func (w *step) refuse(ctx context.Context) {
 			r.Events = r.Events[max(0, len(r.Events)-maxEvents):]
 		}
 	})
-	w.rememberRefusal(ctx, lessons)
 	if len(refused) > 0 && c.Lessons != c.Scope {
 		w.edit(ctx, c.Lessons.Key(warnKind, situationKey(c, s)), func(up *record) { up.share(c.Scope) })
 	}
-}
-
-// rememberRefusal remembers the last lesson of a case that failed, in place of what it did before, for cases
-// that are like it. Nobody vouches for the words of whoever refused it, so that it is not trusted.
-func (w *step) rememberRefusal(ctx context.Context, lessons []*warning) {
-	w.failed(w.forget(ctx, w.b, w.Case.Scope, w.Made))
-	w.Made = ""
-	if w.Outcome.Verdict != Failed || len(lessons) == 0 || lessons[len(lessons)-1].Said == "" {
+	// The last lesson of a case that failed is remembered, in place of what it did before, for cases that are
+	// like it. Nobody vouches for the words of whoever refused it, so that it is not trusted.
+	w.failed(w.forget(ctx, w.b, c.Scope, g.Made))
+	told := ""
+	if n := len(lessons); n > 0 && o.Verdict == Failed {
+		told = extract.Tell(lessons[n-1].Said, lessons[n-1].Own, nil)
+	}
+	g.Made = ""
+	if told == "" {
 		return
 	}
-	last := lessons[len(lessons)-1]
-	r, err := w.bank.In(w.Case.Scope).Stage(w.b).Remember(ctx, memory.Draft{
-		Kind: memory.Failure, Trigger: triggerOf(&w.Case, w.shape), At: w.At,
-		Content: extract.Tell(last.Said, last.Own, nil),
-		Source:  memory.Source{Origin: memory.Executor, Run: w.Case.ID, Ref: refusedRef},
+	r, err := w.bank.In(c.Scope).Stage(w.b).Remember(ctx, memory.Draft{
+		Kind: memory.Failure, Trigger: triggerOf(c, s), At: g.At, Content: told,
+		Source: memory.Source{Origin: memory.Executor, Run: c.ID, Ref: refusedRef},
 	})
 	if w.failed(err); r.Strengthened == 0 { // else another case has made it
-		w.Made = r.ID
+		g.Made = r.ID
 	}
 }
 

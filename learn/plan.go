@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
-	"github.com/arc-learn/arc/memory/extract"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
@@ -509,14 +509,14 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		return s
 	}
 	of, last := p.Deliveries, p.Deliveries[len(p.Deliveries)-1]
-	text := extract.Fold(last.Text)
+	text := iar.Fold(last.Text)
 	if !slices.Equal(of[0].in, last.in) { // what the texts of two cases say is the wording, but for names
 		text = strings.Join(naming.FindAllString(text, -1), " ")
 	}
-	theirs, ours := extract.Words(append(wordsOf(last.in), text)...), extract.Words(append(wordsOf(now.in), words)...)
+	theirs, ours := iar.Words(append(wordsOf(last.in), text)...), iar.Words(append(wordsOf(now.in), words)...)
 	maps.DeleteFunc(theirs, func(w string, _ bool) bool { return ours[w] })
 	former := func(text string) bool { // it has a word of the former case alone
-		for w := range extract.Words(text) {
+		for w := range iar.Words(text) {
 			if theirs[w] {
 				return true
 			}

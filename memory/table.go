@@ -259,7 +259,8 @@ func (t *table) due(s string) (out []*record) {
 		return nil
 	}
 	s = "\n" + t.words(s) + text.Plain(s)
-	found := slices.DeleteFunc(slices.Collect(maps.Keys(t.rules)), func(p string) bool { return !strings.Contains(s, p) })
+	lacks := func(p string) bool { return !strings.Contains(s, p) }
+	found := slices.DeleteFunc(slices.Collect(maps.Keys(t.rules)), lacks)
 	slices.SortFunc(found, func(p, q string) int {
 		return cmp.Or(strings.Index(s, p)-strings.Index(s, q), len(q)-len(p))
 	})

@@ -2,102 +2,136 @@
 package extract
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/arc-learn/arc/internal/text"
 )
 
-// Lesson returns the words of a complaint that [Tell] shows to cases that have them, too, and its class. They
-// are names, which have a digit, a capital or an @, of the case's own texts or of what strangers said; and other
-// words of the case with four letters or more. Of the case is a word with a part that is one of it, or begins as
-// one of three letters or more does, or the other way round ("Krügers", "Krüger-Konto"). A {name} stands for a
-// value. Complaints that differ in names of the case, words with a digit and {name} are of one class.
-func Lesson(complaint string, own, strangers []string) (hidden []string, class string) {
-	var names []string
-	mine, theirs := Words(own...), Words(strangers...)
-	brought := func(p string) bool {
-		for o := range mine {
-			short := min(utf8.RuneCountInString(o), utf8.RuneCountInString(p)) < 3
-			if o == p || !short && (strings.HasPrefix(o, p) || strings.HasPrefix(p, o)) {
-				return true
+// Lesson returns the words of a case that a complaint says, as the case writes them, which [Tell] keeps from
+// others, and the class of the complaint. Of strangers' words only names count. A {name} stands for a value.
+// Complaints that differ in names, words with a digit and {name} are of one class.
+func Lesson(complaint string, own, strangers []string) (said []string, class string) {
+	all, mine, theirs := map[string]bool{}, spelled(own...), spelled(strangers...)
+	class = visit(complaint, func(word string, parts map[string]string, sure bool) string {
+		name := strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…")
+		for p, as := range parts {
+			var of []string
+			for o, raw := range mine {
+				if says(p, o, sure, marked(raw)) {
+					of = append(of, raw)
+				}
+			}
+			if len(of) > 8 {
+				of = []string{as} // what is kept has a bound
+			}
+			if theirs[p] != "" && (sure || marked(as) && utf8.RuneCountInString(p) > 3) {
+				of = append(of, as)
+			}
+			name = name || len(of) > 0 && (sure || marked(as))
+			for _, raw := range of {
+				all[raw] = true
 			}
 		}
-		return false
-	}
-	for _, word := range words.FindAllString(complaint, -1) {
-		named := strings.ContainsFunc(word, func(r rune) bool {
-			return unicode.IsNumber(r) || unicode.IsUpper(r) || r == '@'
-		})
-		for p := range Words(braced.ReplaceAllString(word, " ")) {
-			letters := utf8.RuneCountInString(p) // of an alphabet, three say nothing ("not"); in Chinese one does
-			switch {
-			case named && !strings.Contains(word, "{") && (brought(p) || theirs[p]):
-				names = append(names, word)
-			case brought(p) && (named || letters > 3 || len(p) > 2*letters):
-				hidden = append(hidden, word)
-			}
+		if name {
+			return "#"
 		}
-	}
-	parts := strings.Fields(strings.ToLower(Tell(complaint, names, nil)))
-	for i, word := range parts {
-		if strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…") {
-			parts[i] = "#"
-		}
-	}
-	return append(names, hidden...), strings.Join(parts, " ")
+		return strings.ToLower(word)
+	})
+	return slices.Sorted(maps.Keys(all)), class
 }
 
-// Tell returns a complaint for a case of these texts: with … for a hidden word of which they lack a part.
-func Tell(complaint string, hidden, texts []string) string {
-	now := Words(texts...)
-	return gaps.ReplaceAllString(words.ReplaceAllStringFunc(complaint, func(word string) string {
-		if slices.Contains(hidden, word) {
-			for p := range Words(braced.ReplaceAllString(word, " ")) {
-				if !now[p] {
-					return "…"
+// Tell returns a complaint for a case of these texts, which may lack words that the complaint says of another
+// case. A name that they lack leaves a …; any other word takes the complaint with it, since without a word such
+// as "never" it might say the opposite: then Tell returns "".
+func Tell(complaint string, said, texts []string) string {
+	theirs, now, told := spelled(said...), spelled(texts...), true
+	complaint = visit(complaint, func(word string, parts map[string]string, sure bool) string {
+		for p := range parts {
+			for o, raw := range theirs {
+				if says(p, o, sure, marked(raw)) && now[p] == "" && now[o] == "" {
+					word, told = "…", told && sure && marked(raw)
 				}
 			}
 		}
 		return word
-	}), "…")
+	})
+	if !told {
+		return ""
+	}
+	return gaps.ReplaceAllString(complaint, "…")
 }
 
-// without are the letters of scripts without spaces, and those are the scripts.
-const without = `\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
+// says reports whether p, a word of a complaint, is the word o of a case, or one is written onto the other:
+// behind it, or in scripts without capitals before it, too. Short words say nothing ("not"), unless the
+// complaint is sure that they are a name, the case has marked them as one, or their script has no capitals.
+func says(p, o string, sure, named bool) bool {
+	n := min(utf8.RuneCountInString(p), utf8.RuneCountInString(o))
+	switch {
+	case strings.ToUpper(p) == p:
+		return p == o || n > 2 && (strings.Contains(p, o) || strings.Contains(o, p))
+	case n > 3, n > 2 && (sure || named):
+		return strings.HasPrefix(p, o) || strings.HasPrefix(o, p)
+	}
+	return p == o && (sure || named && n > 1)
+}
 
-var spaceless = append(slices.Clip(text.Spaceless), unicode.Katakana)
+// visit returns a complaint with what f makes of each of its words, by their parts, and whether it is sure that
+// one is a name: it has a digit, an @, a capital behind a small letter, or one behind a word in small letters of
+// its sentence.
+func visit(complaint string, f func(word string, parts map[string]string, sure bool) string) string {
+	small := false
+	return words.ReplaceAllStringFunc(norm.NFC.String(complaint), func(word string) string {
+		sure := names.MatchString(word) || small && capital.MatchString(word)
+		first, _ := utf8.DecodeRuneInString(word)
+		small = (small || unicode.IsLower(first)) && !strings.ContainsAny(word, "\n.!?:;…")
+		return f(word, spelled(braced.ReplaceAllString(word, " ")), sure)
+	})
+}
 
-// words are what is between spaces, and single letters of scripts without them.
+// marked reports whether a word has what names have.
+func marked(word string) bool {
+	return strings.ContainsFunc(word, func(r rune) bool { return unicode.IsNumber(r) || unicode.IsUpper(r) })
+}
+
+// without are the letters of scripts without spaces.
+const without = `\p{Han}\p{Hiragana}\p{Katakana}ーｰﾞﾟ\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`
+
+// words are what is between spaces, runs of scripts without them, and ends of lines; runs are parts of them.
 var (
-	words  = regexp.MustCompile(`[` + without + `]|[^\s` + without + `]+`)
-	gaps   = regexp.MustCompile(`…{2,}`)
-	braced = regexp.MustCompile(`\{[^{}]+\}`)
+	words   = regexp.MustCompile(`\n|[` + without + `]+|[^\s` + without + `]+`)
+	runs    = regexp.MustCompile(`\pN+|[` + without + `]+|[^\pN\pS\pP\pZ\pC` + without + `]+`)
+	names   = regexp.MustCompile(`[\pN@]|\p{Ll}\p{Lu}`)
+	capital = regexp.MustCompile(`^\p{Lu}\p{Ll}`)
+	gaps    = regexp.MustCompile(`…{2,}`)
+	braced  = regexp.MustCompile(`\{[^{}]+\}`)
 )
 
-// Words are the runs of letters and the runs of digits of texts, in lower case. In scripts without spaces
-// each letter is one.
-func Words(texts ...string) map[string]bool {
-	out, at, was := make(map[string]bool), 0, 0
-	s := strings.ToLower(strings.Join(texts, " ")) + " "
-	for i, r := range s {
-		kind := 0
+// spelled are the words of texts as they stand, in small letters where one does, by how they are compared:
+// without accents, and in one width. Of scripts without spaces, where nobody sees the ends of words, and of
+// Korean they are each two letters that meet, or three of an alphabet.
+func spelled(texts ...string) map[string]string {
+	out := make(map[string]string)
+	for _, run := range runs.FindAllString(norm.NFKC.String(strings.Join(texts, "\n")), -1) {
+		rs := []rune(run)
+		n := len(rs)
 		switch {
-		case unicode.IsNumber(r):
-			kind = 1
-		case unicode.In(r, spaceless...):
-			kind = 2 + i // no other is of it
-		case unicode.IsLetter(r), unicode.IsMark(r):
-			kind = -1
+		case unicode.In(rs[0], unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul):
+			n = min(n, 2)
+		case unicode.In(rs[0], text.Spaceless...):
+			n = min(n, 3)
 		}
-		if kind != was {
-			if was != 0 {
-				out[s[at:i]] = true
+		for i := range len(rs) - n + 1 {
+			raw := string(rs[i : i+n])
+			if key := text.Plain(raw); out[key] == "" || !strings.ContainsFunc(raw, unicode.IsUpper) {
+				out[key] = raw
 			}
-			at, was = i, kind
 		}
 	}
 	return out
