@@ -65,8 +65,8 @@ func (s *Sanitizer) KeepPlaceholders() *Sanitizer {
 	return &Sanitizer{c}
 }
 
-// Prose returns text, as UTF-8, without declared values, private keys, tokens of issuers, values of names
-// such as password or api_key, and credentials in Authorization and Cookie headers and in a URL or DSN.
+// Prose returns text, as UTF-8, without declared values, private keys, tokens of issuers, values of English
+// names such as password or api_key, and credentials in Authorization and Cookie headers and in a URL or DSN.
 func (s *Sanitizer) Prose(text string) (clean string) {
 	its := s.copy()
 	clean = its.clean(strings.ToValidUTF8(text, "\uFFFD"), true)

@@ -40,7 +40,7 @@ func TestProse(t *testing.T) {
 		{"curl -sS -u admin:Passw0rd! https://x", "Passw0rd!"}, {"curl --user 'bob:s3cr3t' x", "s3cr3t"},
 		{`"Cookie": "a=1; sid=1f9c2b7a"`, "1f9c2b7a"},
 		// Names.
-		{"password=hunter", "hunter"}, {"DB_PASSWORD: 'correct horse'", "correct horse"}, {`{"passwd":"a\"b3456"}`, "b3456"},
+		{"password=hunter", "hunter"}, {"password：hunter2x9", "hunter2x9"}, {"password＝hunter2x9", "hunter2x9"}, {"DB_PASSWORD: 'correct horse'", "correct horse"}, {`{"passwd":"a\"b3456"}`, "b3456"},
 		{"my password is hunter2.", "hunter2"}, {"mysql --password s3cr3t -u x", "s3cr3t"}, {"api_key = 9f8a7b6c5d4e3f2a", "9f8a7b6c5d4e3f2a"},
 		{"https://x.example/?token=8f7e6d5c4b3a2918&x=1", "8f7e6d5c4b3a2918"}, {"<Secret>\n  q9w8e7r6t5\n</Secret>", "q9w8e7r6t5"},
 		{`if ("open sesame" == passphrase) {`, "open sesame"}, {`setProperty("X_TOKEN", "8f7e6d5c4b3a2918")`, "8f7e6d5c4b3a2918"},
@@ -58,7 +58,7 @@ func TestProse(t *testing.T) {
 		require.Equal(t, clean, s.Prose(clean), "what is clean stays")
 	}
 	for _, text := range []string{
-		"%wheel ALL=(ALL) NOPASSWD: ALL", "order no. 4539 1488 0343 6467", "password: required", "secret = os.Getenv(name)",
+		"%wheel ALL=(ALL) NOPASSWD: ALL", "order no. 4539 1488 0343 6467", "password: required", "api_key：どこにありますか", "secret = os.Getenv(name)",
 		"token := scanner.Token()", "PASSWORD=${DB_PASSWORD}", "the key is in the drawer", "mailto:bob@example.com",
 		"https://host:8080/@scope/pkg", "ghp_" + strings.Repeat("x", 36), "commit 16c7e42f292c6912e7710c838347ae178b4a0000",
 		"password=[secret DB]", "Authorization: Bearer $TOKEN", "api_key: <your key>", "Authorization: Bearer token.value_1(x)",
