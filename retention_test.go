@@ -2,8 +2,11 @@ package arc_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -270,5 +273,31 @@ func TestTheEmptyScopeBesideOptionsScope(t *testing.T) {
 		require.EqualValues(t, 1, st.n.Load(), "the files have it no more")
 		_, err = v.Objective(t.Context(), "one")
 		require.ErrorIs(t, err, store.ErrNotFound)
+	})
+}
+
+// unreadable is a store in which the tenant "_" cannot be scanned, a hundred times.
+type unreadable struct {
+	store.Store
+	scans atomic.Int64
+}
+
+func (u *unreadable) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	if strings.HasPrefix(r.Prefix, "t/_") && u.scans.Add(1) < 100 {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, errors.New("disk")) }
+	}
+	return u.Store.Scan(ctx, r)
+}
+
+// What is due where a tenant cannot be opened is tried again after a rest.
+func TestCompactionRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := &unreadable{Store: store.NewMem()}
+		a, err := arc.New(t.Context(), u, arc.Host{}, nil)
+		require.NoError(t, err)
+		require.NoError(t, a.In("acme/anna").Erase(t.Context()))
+		<-time.After(20 * time.Second)
+		require.Less(t, u.scans.Load(), int64(10))
+		require.NoError(t, a.Close())
 	})
 }

@@ -125,10 +125,11 @@ func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, er
 func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 	v := View{agent: a, scope: due.Scope} // "" is the scope "_", not Options.Scope
 	defer func() {
-		if err != nil && due.Kind != dueCompact { // which costs much, and waits for the next Agent
-			a.mu.Lock()
-			defer a.mu.Unlock()
-			a.rests[due.by(e.Key)] = time.Now().Add(beatEvery)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		by := due.by(e.Key)
+		if err != nil && (due.Kind != dueCompact || a.rests[by].IsZero()) { // else it waits for the next Agent
+			a.rests[by] = time.Now().Add(beatEvery)
 		}
 	}()
 	switch due.Kind {
