@@ -248,11 +248,11 @@ type tick struct {
 	records map[string]*record
 }
 
-// waits reports whether a time is to come that lies at most so far ahead: of one further ahead, the clock was
-// wrong when it was set.
+// waits reports whether a time is to come that lies at most so far ahead, and an hour by which clocks may
+// differ: of one further ahead, the clock was wrong when it was set.
 func (t *tick) waits(until time.Time, most time.Duration) bool {
 	left := until.Sub(t.now)
-	return left > 0 && left <= most
+	return left > 0 && left <= most+time.Hour
 }
 
 // settle takes in what has become of the goal's last run: first that it has ended, then, once the goal was
@@ -413,7 +413,7 @@ func (t *tick) able(g *goal, r *record, v *verdict) (able map[string][]rank.Cand
 	switch {
 	case t.waits(r.Cool, *g.Cooldown):
 		return nil, fmt.Sprintf("what was done has %v left to show", r.Cool.Sub(t.now))
-	case !v.at.After(r.Ended) && !r.Ended.After(t.now):
+	case !v.at.After(r.Ended) && r.Ended.Sub(t.now) <= time.Hour:
 		return nil, "it was not read since its last run ended"
 	case v.at.Equal(g.since):
 		return nil, "one reading shows it, and the next has to, too"

@@ -495,7 +495,8 @@ func TestRests(t *testing.T) {
 	})
 }
 
-// A clock that was years ahead for a while has nobody wait for these years.
+// A clock that was years ahead for a while has nobody wait for these years, and one that was set back by minutes
+// has nobody called again at once.
 func TestClockThatWasAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, store.NewMem(), ci, nil, mender("bo"))
@@ -506,6 +507,11 @@ func TestClockThatWasAhead(t *testing.T) {
 		b.called()
 		b.breaks()
 		require.Equal(t, []string{"bo"}, b.called())
+		b.reads(3)
+		b.ahead.Store(int64(-time.Minute))
+		b.tick(time.Second)
+		b.tick(30 * time.Second)
+		require.Empty(t, b.called())
 	})
 }
 
