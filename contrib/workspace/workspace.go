@@ -209,14 +209,14 @@ type place struct {
 
 // text reads a file.
 func (p *place) text(path string) (string, error) {
-	info, err := p.Stat(path)
+	info, err := p.Stat(filepath.Clean(path)) // as write has it
 	if err == nil && (!info.Mode().IsRegular() || info.Size() > 1<<20) {
 		err = fmt.Errorf("%s is no file, or has over 1 MiB", path)
 	}
 	if err != nil {
 		return "", err
 	}
-	data, err := p.ReadFile(path)
+	data, err := p.ReadFile(filepath.Clean(path))
 	if err == nil && !utf8.Valid(data) {
 		err = fmt.Errorf("%s is no text in UTF-8", path)
 	}

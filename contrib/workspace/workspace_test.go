@@ -67,6 +67,9 @@ func TestFiles(t *testing.T) {
 	}
 	_, err = call(2, `{"path": "hooks/../config", "text": "x"}`) // of the folder, not of where the link leads
 	require.NoError(t, err)
+	write(t, "theirs", dir, "unread")
+	_, err = call(2, `{"path": "hooks/../unread", "text": "x"}`)
+	require.ErrorContains(t, err, "not as you have read it")
 	require.NoFileExists(t, filepath.Join(dir, ".git", "config"))
 	for _, path := range []string{"../x", "link/secret.txt", "utf16.txt", "missing", "pipe", "large"} {
 		_, err := call(1, `{"path": "`+path+`"}`)
