@@ -163,7 +163,7 @@ func Brief(dir string, tokens int, files ...string) (text string, err error) {
 		if errors.Is(wrong, fs.ErrNotExist) || slices.Contains(files[:i], f) {
 			continue
 		}
-		text, _, _ = strings.Cut(text, head) // below it are words of runs, which may be a stranger's
+		text, _, _ = strings.Cut("\n"+strings.ReplaceAll(text, "\r\n", "\n"), "\n"+head+"\n") // words of runs
 		if wrong == nil && len(text) > left {
 			wrong = fmt.Errorf("%s is left out: it has about %d tokens, and there are %d left", f, len(text)/3, left/3)
 		}

@@ -156,9 +156,9 @@ func TestCommit(t *testing.T) {
 
 func TestBrief(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "SOUL.md"), "I am thorough.\n\n## Learned\n- a stranger's words\n", 0)
+	write(t, filepath.Join(dir, "SOUL.md"), "I am thorough.\n### Learned too\n\n## Learned\r\n- a stranger's words\n", 0)
 	write(t, filepath.Join(dir, "long.md"), strings.Repeat("x", 400), 0)
 	text, err := notebook.Brief(dir, 100, "SOUL.md", "missing.md", "long.md", "SOUL.md")
-	require.Equal(t, "# SOUL.md\n\nI am thorough.\n\n# long.md\n\n(left out)", text)
-	require.ErrorContains(t, err, "long.md is left out: it has about 133 tokens, and there are 94 left")
+	require.Equal(t, "# SOUL.md\n\nI am thorough.\n### Learned too\n\n# long.md\n\n(left out)", text)
+	require.ErrorContains(t, err, "long.md is left out: it has about 133 tokens, and there are 89 left")
 }
