@@ -298,11 +298,8 @@ var norms, open = func() (n, h [256]float32) {
 	for code := range n {
 		length := math.Exp2(float64(code) / 8)
 		n[code] = float32(1 / (1 - b + b*length/usualLength))
-		switch {
-		case length <= 32:
-			h[code] = 1
-		case length <= 96:
-			h[code] = float32(32 / length * 32 / length)
+		if length <= 96 {
+			h[code] = float32(min(1, 32/length*32/length))
 		}
 	}
 	return n, h

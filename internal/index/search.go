@@ -107,10 +107,8 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 	out = slices.Grow(q.Found, len(sc.touched))
 	for _, r := range sc.touched {
 		if q.wants(r) {
-			m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
-			m.Named = sc.named != 0 && ix.actors[r] == sc.named
-			m.Another = sc.named != 0 && !m.Named
-			out = append(out, m)
+			is, ratio := ix.actors[r] == sc.named, float64(sc.scores[r])/sc.total
+			out = append(out, Match{r, ratio, sc.named != 0 && is, sc.named != 0 && !is})
 		}
 	}
 	slices.SortFunc(out, func(a, b Match) int {
@@ -121,16 +119,13 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 
 // prune leaves only what may come to least, if rest is the most that can be added.
 func (sc *scratch) prune(rest float32) {
-	n := 0
-	for _, r := range sc.touched {
-		if sc.scores[r]+rest >= sc.least {
-			sc.touched[n] = r
-			n++
-		} else {
+	sc.touched = slices.DeleteFunc(sc.touched, func(r uint32) bool {
+		out := sc.scores[r]+rest < sc.least
+		if out {
 			sc.scores[r] = 0
 		}
-	}
-	sc.touched = sc.touched[:n]
+		return out
+	})
 }
 
 func (w *word) df() int         { return len(w.term.postings) }
