@@ -146,11 +146,12 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 }
 
 // Sweep deletes those of some entries that are old, up to 1,000 in a commit, and returns how many. drop stages
-// that one goes, and what goes with it; nil: each goes if it still is as it was read. Where one is not, none of
-// its commit goes, and the next Sweep finds them.
+// that one goes, and what goes with it; nil: each goes if it still is as it was read. The first that is not
+// stays, with all behind it, which may be its own (steps of a job): the next Sweep finds them.
 func Sweep(ctx context.Context, g *store.Group, entries iter.Seq2[store.Entry, error],
 	old func(store.Entry) bool, drop func(*store.Batch, store.Entry) error) (swept int, err error) {
-	if drop == nil {
+	own := drop != nil
+	if !own {
 		drop = func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.At(e.Rev)) }
 	}
 	var found []store.Entry
@@ -162,18 +163,26 @@ func Sweep(ctx context.Context, g *store.Group, entries iter.Seq2[store.Entry, e
 			found = append(found, store.Entry{Key: e.Key, Rev: e.Rev})
 		}
 	}
-	for part := range slices.Chunk(found, 1000) {
+	for len(found) > 0 {
+		part, again := found[:min(1000, len(found))], false
+		found = found[len(part):]
 		err := g.Update(ctx, func(b *store.Batch) (err error) {
-			for _, e := range part {
+			for i, e := range part {
+				if again && !own { // others have changed one, or a key of another function
+					if now, _ := b.Get(ctx, e.Key); now.Rev != e.Rev {
+						part, found = part[:i], nil
+						break
+					}
+				}
 				err = cmp.Or(err, drop(b, e))
 			}
+			again = true
 			return err
 		})
-		if err == nil {
-			swept += len(part)
-		} else if !errors.Is(err, store.ErrConflict) {
+		if err != nil {
 			return swept, err
 		}
+		swept += len(part)
 	}
 	return swept, nil
 }
