@@ -198,7 +198,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 // Erase removes all memories of the scope and of those below it, and what was counted of them. With all, it also
 // removes what other packages keep there: plans, figures, an identity, jobs. It does not end runs of an Agent:
 // its View.Erase does. It commits 1,000 keys at a time; after an error, call it again. What others write
-// meanwhile may stay.
+// meanwhile may stay. Never call it inside an Update of the Group: it would wait for ever.
 func (s Space) Erase(ctx context.Context, all bool) error {
 	err := s.scope.Check()
 	if err == nil {

@@ -20,7 +20,7 @@ const idle = 180 * 24 * time.Hour
 
 // Decay archives quarantined memories that never helped and were not said for 180 days, and returns how many.
 // It drops the Keys of drafts and feedback after 90. That recency fades needs no call: it is a function of
-// the time. What is trusted is never archived for being idle.
+// the time. What is trusted is never archived for being idle. Never call it inside an Update, see [Space.Erase].
 func (s Space) Decay(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
 	stays := func(r *record) bool {
