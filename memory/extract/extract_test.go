@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -59,4 +60,24 @@ func TestLessonNames(t *testing.T) {
 	require.Equal(t, "FAIL: TestSum: ask …", extract.Tell("FAIL: TestSum: ask Anna", hidden, []string{"TestSum broke"}))
 	_, other := extract.Lesson("FAIL: TestMax: ask Bo", []string{"Bo asks why TestMax broke"}, nil)
 	require.Equal(t, class, other)
+}
+
+// A long case takes no work for each pair of its words and those of the complaint, and two letters of Han are
+// found in it.
+func TestLessonLong(t *testing.T) {
+	var own, complaint strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&own, "own%c%c ", 'a'+i/26%26, 'a'+i%26)
+	}
+	for i := range 100 {
+		fmt.Fprintf(&complaint, "said%c%c ", 'a'+i/26, 'a'+i%26)
+	}
+	for i := range 5000 {
+		own.WriteRune(rune(0x4e00 + i))
+	}
+	complaint.WriteString("\u5000\u5001\u7000")
+	var said []string
+	allocs := testing.AllocsPerRun(1, func() { said, _ = extract.Lesson(complaint.String(), []string{own.String()}, nil) })
+	require.Less(t, allocs, 50_000.0, "not one for each of 600,000 pairs")
+	require.Equal(t, []string{"\u5000\u5001"}, said)
 }
