@@ -247,7 +247,9 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 // written first, then plans of the case's key, then those of cases that are like it.
 func (v *look) advisePlans(ctx context.Context, a *Advice) {
 	c, s := v.c, v.s
-	a.Warnings = v.warnings(ctx, situationKey(c, s))
+	texts := append(textsOf(c, s), c.Situation, string(c.Data))
+	tell := func(w *warning) string { return cmp.Or(extract.Tell(w.Said, w.Own, texts), untold) }
+	a.Warnings = v.warnings(ctx, situationKey(c, s), tell)
 	found := v.plans(ctx, s.key)
 	for _, p := range found.Plans {
 		why := a.try(p, s, found.Plans)
@@ -462,8 +464,8 @@ func situationKey(c *Case, s *shape) string {
 }
 
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to. Of
-// what two others were refused it tells the words that both were told.
-func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
+// what two others were refused it tells the words that both were told, as far as tell has them.
+func (v *look) warnings(ctx context.Context, id string, tell func(*warning) string) (out []reason.Warning) {
 	from, _ := v.sources(ctx, warnKind, id)
 	all, scopes := &record{}, make(map[*warning]int)
 	for i, r := range from {
@@ -485,8 +487,7 @@ func (v *look) warnings(ctx context.Context, id string) (out []reason.Warning) {
 		return cmp.Or(cmp.Compare(scopes[b], scopes[a]), last(b).Compare(last(a)))
 	})
 	for _, w := range all.Refused {
-		texts := append(textsOf(v.c, v.s), v.c.Situation, string(v.c.Data))
-		told := reason.Warning{Skill: w.Skill, Complaint: cmp.Or(extract.Tell(w.Said, w.Own, texts), untold)}
+		told := reason.Warning{Skill: w.Skill, Complaint: tell(w)}
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint
 				told.Times++

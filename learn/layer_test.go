@@ -915,6 +915,11 @@ func TestWarningsOfAnyScript(t *testing.T) {
 		told := b.before(c).Warnings
 		require.Len(t, told, 1)
 		require.Equal(t, x.told, told[0].Complaint, x.complaint)
+		if x.name == "" {
+			k, err := b.Known(t.Context(), "acme")
+			require.NoError(t, err)
+			require.Equal(t, x.complaint, k.Warnings[0].Complaint, "a person of the scope has it whole")
+		}
 	}
 }
 

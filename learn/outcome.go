@@ -389,8 +389,7 @@ func (w *step) refuse(ctx context.Context) {
 	lessons := each(refused, func(f reason.Failure) *warning {
 		said := strings.TrimSpace(head(join(split(f.Complaint, s.in), brace), maxLesson))
 		own, class := extract.Lesson(said, textsOf(c, s), g.strangers)
-		skill := cmp.Or(f.Task.Skill, f.Worker)
-		return &warning{Skill: skill, Said: said, Own: own, Class: digest(iar.Fold(class))}
+		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(iar.Fold(class))}
 	})
 	passed := cmp.Or(calls, "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
