@@ -3,6 +3,7 @@ package learn_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -450,6 +451,32 @@ func TestLaterScopesDecideNothing(t *testing.T) {
 		b.deliver(ask(fmt.Sprint("h", 20+i), ""))
 	}
 	require.Equal(t, "the first", fires())
+}
+
+// Nor does it where the first have delivered so much since that their first deliveries are not kept.
+func TestLaterScopesWaitForever(t *testing.T) {
+	b, n := open(t, acme(learn.Options{})), 1
+	ask := func(user string) learn.Case {
+		in := fmt.Sprintf(`{"n":%d}`, n)
+		return learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Text: "Send it.", Inputs: json.RawMessage(in)}
+	}
+	deliver := func(skill string, users []string, at ...int) {
+		for i := range at {
+			n = at[i]
+			b.deliver(ask(users[i%2]), plan(skill, fmt.Sprintf(`{"x":%d}`, n)))
+		}
+	}
+	far := make([]int, 12) // from what was before, so that nothing fires
+	for i := range far {
+		far[i] = int(math.Pow10(i + 1))
+	}
+	honest, evil := []string{"h1", "h2"}, []string{"e1", "e2"}
+	deliver("send", honest, 1, 2)
+	deliver("sell", evil, 1, 2)
+	deliver("send", honest, far...)
+	deliver("sell", evil, far[:10]...)
+	n = 2000
+	require.Nil(t, b.before(ask("newcomer")).Fires)
 }
 
 // An address that two scopes had, and no case said, is theirs: it is suggested to a third. A name is no address.

@@ -146,13 +146,12 @@ func summary(calls []reason.PlanCall) string {
 // samePlan reports whether calls are the same, however their inputs are spelled.
 func samePlan(a, b []reason.PlanCall) bool {
 	return slices.EqualFunc(a, b, func(x, y reason.PlanCall) bool {
-		same := string(x.Inputs) == string(y.Inputs)
-		if !same && x.Name == y.Name {
-			v, err := schema.Canonical(x.Inputs)
-			w, err2 := schema.Canonical(y.Inputs)
-			same = cmp.Or(err, err2) == nil && string(v) == string(w)
+		if x.Name != y.Name || string(x.Inputs) == string(y.Inputs) {
+			return x.Name == y.Name
 		}
-		return same && x.Name == y.Name
+		v, err := schema.Canonical(x.Inputs)
+		w, err2 := schema.Canonical(y.Inputs)
+		return cmp.Or(err, err2) == nil && string(v) == string(w)
 	})
 }
 
@@ -449,8 +448,13 @@ func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 		if o.ID == p.ID || o.Retired {
 			continue
 		}
-		n, _ := slices.BinarySearchFunc(o.Deliveries, p.Deliveries[0], inOrder)
-		first, other := o.Deliveries[:n], func(d *delivery) bool { return d.scope != o.Deliveries[0].scope }
+		kept := make(map[memory.Scope]int) // of a scope with six, older ones may be gone
+		for _, d := range o.Deliveries {
+			kept[d.scope]++
+		}
+		late := func(d *delivery) bool { return kept[d.scope] < maxDeliveries && inOrder(d, p.Deliveries[0]) > 0 }
+		first := slices.DeleteFunc(slices.Clone(o.Deliveries), late)
+		other := func(d *delivery) bool { return d.scope != first[0].scope }
 		if slices.ContainsFunc(first, other) && sharing(first, a, b, time.Time{}) > 1 ||
 			sharing(o.Deliveries, a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
@@ -515,14 +519,8 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	}
 	theirs, ours := iar.Words(append(wordsOf(last.in), text)...), iar.Words(append(wordsOf(now.in), words)...)
 	maps.DeleteFunc(theirs, func(w string, _ bool) bool { return ours[w] })
-	former := func(text string) bool { // it has a word of the former case alone
-		for w := range iar.Words(text) {
-			if theirs[w] {
-				return true
-			}
-		}
-		return false
-	}
+	alone := func(w string) bool { return theirs[w] } // a word of the former case alone
+	former := func(text string) bool { return slices.ContainsFunc(slices.Collect(maps.Keys(iar.Words(text))), alone) }
 	names := make(map[string]any) // with a value, to tell its type
 	named := false                // the name of a member is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
