@@ -534,8 +534,7 @@ func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
 	}
 	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals
 	r.Template, r.Paths = s.template, s.paths
-	words := strings.TrimSpace(c.Situation + "\n" + s.template)
-	if words != "" && casesOf(scope).Check() == nil {
+	if words := strings.TrimSpace(c.Situation + "\n" + s.template); words != "" && casesOf(scope).Check() == nil {
 		m, err := w.bank.In(casesOf(scope)).Stage(w.b).Remember(ctx, memory.Draft{
 			Kind: memory.Pattern, Content: head(words, memory.MaxText), Slot: s.key, At: w.now(),
 		})

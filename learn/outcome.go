@@ -418,8 +418,7 @@ func (w *step) refuse(ctx context.Context) {
 	if n := len(lessons); n > 0 && o.Verdict == Failed {
 		told = extract.Tell(lessons[n-1].Said, lessons[n-1].Own, nil)
 	}
-	g.Made = ""
-	if told == "" {
+	if g.Made = ""; told == "" {
 		return
 	}
 	r, err := w.bank.In(c.Scope).Stage(w.b).Remember(ctx, memory.Draft{
