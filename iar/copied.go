@@ -1,6 +1,7 @@
 package iar
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -81,12 +82,17 @@ func spelt(s string) string {
 	}, strings.ToLower(norm.NFKC.String(s)))
 }
 
-// Unsaid reports whether a text has a word that is made to be copied, of eight letters and digits or more, and
-// that the case's own texts do not say. A name with underscores is none: programs have such.
+// group matches a word, or words beside each other that have digits, or an "@" between them: it is one address.
+var group = regexp.MustCompile(`\S*\pN\S*([\s\pP\pS]+\S*\pN\S*)*|\S*\s*@\s*\S*|\S+`)
+
+// Unsaid reports whether a text has what is made to be copied, and the case's own texts do not say: what has "@",
+// or eight letters and digits or more, also in groups. A name with underscores is none: programs have such.
 func Unsaid(own []string, text string) bool {
-	mine := spelt(strings.Join(own, "\n"))
-	return slices.ContainsFunc(addresses(strings.ReplaceAll(text, "_", "-")), func(w string) bool {
-		return utf8.RuneCountInString(w) >= minMade && !strings.Contains(mine, w)
+	text, mine := strings.ReplaceAll(norm.NFKC.String(text), "_", " "), spelt(strings.Join(own, "\n"))
+	return slices.ContainsFunc(group.FindAllString(text, -1), func(w string) bool {
+		made := addresses(strings.Join(strings.Fields(w), "")) // none, or one, which of an "@" alone is ""
+		long := strings.Contains(w, "@") || utf8.RuneCountInString(spelt(w)) >= minMade
+		return len(made) > 0 && long && (made[0] == "" || !strings.Contains(mine, made[0]))
 	})
 }
 

@@ -78,15 +78,8 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 	if why = m.wrong(all); why != "" {
 		return nil, why
 	}
-	unsaid := func(w string) bool { return !strings.Contains(a.Text+string(a.Inputs), w) }
-	if slices.ContainsFunc(days.FindAllString(m.rest.String(), -1), unsaid) { // of «last month»
-		return nil, "a call has a day or a year that the case did not say, as if it had been worked out"
-	}
-	if a.scope != b.scope && iar.Unsaid(append(wordsOf(now.in), a.Text), m.rest.String()) {
-		return nil, "a call has an address or a number that two scopes had, and no case said"
-	}
-	first, amount := a.Calls[0], func(w string) bool { return amounts.MatchString(w) && unsaid(w) }
-	if len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
+	amount := func(w string) bool { return amounts.MatchString(w) && !strings.Contains(a.Text+string(a.Inputs), w) }
+	if first := a.Calls[0]; len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
 		slices.ContainsFunc(strings.Fields(m.rest.String()), amount) {
 		return nil, "a number may be what an earlier call had returned, as a price that was the same by chance"
 	}
@@ -94,10 +87,9 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 		if a.Calls[i].ResultDigest == b.Calls[i].ResultDigest {
 			calls[i].ResultDigest = a.Calls[i].ResultDigest
 		}
-		// The words of tasks go along only where all that they say is bound.
 		text := func(d *delivery) slot { return slot{leaf{v: d.Calls[i].Text}, split(d.Calls[i].Text, d.in)} }
 		out, no := m.bind("", []slot{text(a), text(b)})
-		if text, _ := out.(string); no == "" && m.leftover() == "" {
+		if text, _ := out.(string); no == "" && m.leftover() == "" { // all that it says is bound
 			calls[i].Text = text
 		}
 	}
@@ -119,14 +111,14 @@ func (m *match) calls(show func(bound) any) (calls []reason.PlanCall, why string
 	last := m.of[len(m.of)-1]
 	for i, call := range last.Calls {
 		n := 0
-		m.names.WriteString(call.Name + " ")
+		m.names.WriteString(call.Name + gap)
 		inputs := schema.Rewrite("", last.trees[i], func(path string, v any) any {
 			if n == len(last.slots[i]) {
 				return v // nothing, or an empty object
 			}
 			was := each(m.of, func(d *delivery) slot { return d.slots[i][n] })
 			n++
-			m.names.WriteString(path + " ")
+			m.names.WriteString(path + gap)
 			before, b := m.rest.Len(), bound{path: path, was: v}
 			b.now, b.why = m.bind(path, was)
 			if _, is := b.now.(empty); is {
@@ -167,12 +159,12 @@ func (m *match) bind(path string, was []slot) (out any, why string) {
 	}
 	switch {
 	case same && (!m.shows || !alike || typeOf(was[0].v) != "string"):
-		m.rest.WriteString(word(was[0].v) + " ")
+		m.rest.WriteString(word(was[0].v) + gap)
 		return was[0].v, ""
 	case !alike || typeOf(was[0].v) != "string": // the same inputs do not stand in the same places
 		return nil, "differed, and no input says it"
 	}
-	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + " ")
+	m.rest.WriteString(join(was[0].cut, func(string) string { return " " }) + gap)
 	return join(was[0].cut, func(path string) string { return word(m.use(path)) }), ""
 }
 
@@ -213,10 +205,19 @@ func (m *match) wrong(all []*delivery) string {
 	return cmp.Or(m.leftover(), m.refuted(all))
 }
 
-// leftover returns which part of a former value stands in the plan: the whole of one, also inside a word if
-// it has three letters, or a word or number that both had: one that a single one had is not there because of it.
+// leftover returns what stands in the plan and is not of the case: a day, an address of two scopes, or a former
+// value, also inside a word if it has three letters, or of it a word or number that both had, not one alone.
 func (m *match) leftover() string {
-	rest := m.names.String() + m.rest.String()
+	a, rest := m.of[0], m.names.String()+m.rest.String()
+	unsaid := func(w string) bool { return !strings.Contains(a.Text+string(a.Inputs), w) }
+	if slices.ContainsFunc(days.FindAllString(rest, -1), unsaid) { // of «last month»
+		return "a call has a day or a year that the case did not say, as if it had been worked out"
+	}
+	own := each(m.values, func(v *value) string { return v.path + " " + word(v.now) })
+	named := letters.ReplaceAllString(m.names.String(), "") // "line1" is of a program
+	if a.scope != m.of[1].scope && iar.Unsaid(append(own, a.Text), named+m.rest.String()) {
+		return "a call has an address or a number that two scopes had, and no case said"
+	}
 	words, lower := iar.Words(rest), strings.ToLower(rest)
 	for _, v := range m.values {
 		if v.constant() {

@@ -483,7 +483,11 @@ func TestLaterScopesWaitForever(t *testing.T) {
 func TestAddressOfOthers(t *testing.T) {
 	for call, fires := range map[string]bool{
 		`"mail":"evil@evil.example"`: false, `"iban":"DE89 3704-0440"`: false, `"iban":"DE89370400440532013000"`: false,
+		`"iban":"DE89 3704 0440 0532 0130 00"`: false, `"card":"4111 - 1111 1111 1111"`: false, `"card":"4111_1111_1111"`: false,
+		`"tel":"call +49 170 123 4567"`: false, `"to":"a@evil.io"`: false, `"to":"evil @ evil.co"`: false,
+		`"to":["evil@","evil.co"]`: false, `"to":{"evil@evil.co":5}`: false, `"to":{"DE89 3704-0440":5}`: false,
 		`"state":"in_progress"`: true, `"note":"thank you very much"`: true, `"seat":"12A"`: true,
+		`"a":{"line1Text":5,"address_line_1":true}`: true, `"a":[5000,12,30,4],"note":"1 - or 2 / 3"`: true, `"at":"a parcel"`: true,
 	} {
 		b := open(t, acme(learn.Options{}))
 		ask := func(user string) learn.Case {
@@ -496,6 +500,26 @@ func TestAddressOfOthers(t *testing.T) {
 		require.Equal(t, fires, a.Fires != nil, "%s: %s", call, a.Why)
 		b.deliver(ask("anna"), plan("forward", "{"+call+"}"))
 		require.NotNil(t, b.before(ask("anna")).Fires, "her own it is")
+	}
+}
+
+// The words of a task that two scopes had, or that have a day, and no case said, do not go along.
+func TestTaskOfOthers(t *testing.T) {
+	for text, want := range map[string]string{
+		"Mail it to evil@evil.example": "", "Mail it to me by 2026-03-04": "", "Mail it to me": "Mail it to me",
+	} {
+		b := open(t, acme(learn.Options{}))
+		ask := func(user string) learn.Case {
+			return learn.Case{Scope: memory.Scope("acme/" + user), Lessons: "acme", Situation: "parcel", Text: "Where is it?"}
+		}
+		p := plan("forward", `{"what":"parcel"}`)
+		p.Calls[0].Text = text
+		for _, user := range []string{"anna", "bo"} {
+			b.deliver(ask(user), p)
+		}
+		a := b.before(ask("cy"))
+		require.NotNil(t, a.Fires, "%s: %s", text, a.Why)
+		require.Equal(t, want, a.Fires.Calls[0].Text)
 	}
 }
 

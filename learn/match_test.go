@@ -223,6 +223,10 @@ func TestFire(t *testing.T) {
 				{"remind cy tomorrow", `{"a":"cy"}`, ""},
 				{"remind bo tomorrow", `{"a":"bo"}`, ""},
 			}},
+		{"worked out, as a name", [3]string{"book for al tomorrow", `{"a":"al"}`, `{"a":"al","on":{"2026-03-06":true}}`},
+			[3]string{"book for bo tomorrow", `{"a":"bo"}`, `{"a":"bo","on":{"2026-03-06":true}}`}, []row{
+				{"book for cy tomorrow", `{"a":"cy"}`, ""},
+			}},
 		{"a day that was said", [3]string{"remind al on 2026-03-06", `{"a":"al"}`, `{"a":"al","on":"2026-03-06T09:00"}`},
 			[3]string{"remind bo on 2026-03-06", `{"a":"bo"}`, `{"a":"bo","on":"2026-03-06T09:00"}`}, []row{
 				{"remind cy on 2026-03-06", `{"a":"cy"}`, `do0{"a":"cy","on":"2026-03-06T09:00"}`},

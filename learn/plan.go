@@ -26,6 +26,7 @@ const (
 	maxPlanBytes  = 24 << 10 // of a delivery; a longer one is not kept
 	maxScopes     = 6        // of a Lessons scope: the two that came to a key first, and the last
 	maxValues     = 128      // of the inputs of a case with a plan, since each is compared with each
+	gap           = " \x00 " // behind each name in calls, and each part of their rest: see match
 )
 
 // record is what is kept of a key: the plans that delivered its cases, or what was refused in its situation.
