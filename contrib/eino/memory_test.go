@@ -97,7 +97,7 @@ func TestMemoryOfAReActAgent(t *testing.T) {
 	k, err := mem.Layer().Known(t.Context(), "")
 	require.NoError(t, err)
 	require.Len(t, k.Warnings, 1)
-	require.NotContains(t, k.Warnings[0].Complaint, "A-7", "the lesson has no value of the case")
+	require.Equal(t, "name the order A-7 in the answer", k.Warnings[0].Complaint, "for a person, whole")
 	program(t, mem, &third)
 	require.Contains(t, third.String(), "passed afterwards")
 	host := []*schema.Message{schema.SystemMessage("You are a help desk."), question[0]}
