@@ -58,6 +58,8 @@ func TestModeInJSON(t *testing.T) {
 		require.NoError(t, codec.Unmarshal(value, &kept))
 		require.Equal(t, [2]act.Mode{mode, mode}, [2]act.Mode{read, kept})
 	}
+	require.Equal(t, "?", act.Mode(9).String())
+	require.Equal(t, "?", act.Mode(-1).String())
 	for _, other := range []string{`"Gated"`, `"5"`, `""`, `3`} {
 		require.Error(t, json.Unmarshal([]byte(other), new(act.Mode)), other)
 	}

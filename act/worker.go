@@ -20,9 +20,9 @@ const (
 	Compound               // two people must agree
 )
 
-// String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound".
+// String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound"; "?" of none of these.
 func (m Mode) String() string {
-	return [...]string{"autonomous", "notify", "veto", "gated", "compound"}[m]
+	return [...]string{"autonomous", "notify", "veto", "gated", "compound", "?"}[min(uint(m), 5)]
 }
 
 // MarshalText and UnmarshalText write and read the name, in JSON and YAML.
