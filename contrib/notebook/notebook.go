@@ -6,7 +6,7 @@
 //	… // every half minute, and with 0 at the end:
 //	err = notes.Write(ctx, agent, 3*time.Second)
 //
-// Nothing else of the file is changed, and a file that is not UTF-8 is refused. [Brief] is for prompts, up to that line.
+// Nothing else of the file is changed, and one that is not UTF-8 is refused. [Brief] tells what is above it.
 package notebook
 
 import (

@@ -70,7 +70,7 @@ func Tell(complaint string, said, texts []string) string {
 	if !told {
 		return ""
 	}
-	return gaps.ReplaceAllString(complaint, "…")
+	return complaint
 }
 
 // says reports whether p, a word of a complaint, is the word o of a case, or one is written onto the other:
@@ -114,7 +114,6 @@ var (
 	runs    = regexp.MustCompile(`\pN+|[` + without + `]+|[^\pN\pS\pP\pZ\pC` + without + `]+`)
 	names   = regexp.MustCompile(`[\pN@]|\p{Ll}\p{Lu}`)
 	capital = regexp.MustCompile(`^\p{Lu}\p{Ll}`)
-	gaps    = regexp.MustCompile(`…{2,}`)
 	braced  = regexp.MustCompile(`\{[^{}]+\}`)
 )
 
