@@ -21,7 +21,7 @@ import (
 // Options configure a [Bank]. Nil and the zero value are ready.
 type Options struct {
 	Now       func() time.Time // nil: time.Now
-	Languages []string         // of the texts, whose words are reduced to stems: "en", "de", …; none: "en"
+	Languages []string         // of texts: ar da de en es fi fr ga hu it nl no pt ro ru sv ta tr; none: en
 	Policy    Policy           // nil: Weighted
 	Embedder  Embedder         // nil: words alone
 
