@@ -55,7 +55,7 @@ func ExampleLayer() {
 	// order is "SO-7", which has another form than before <nil>
 }
 
-// A host logs what a Layer does.
+// A host logs what a Layer does, see docs/recipes.md.
 func before(ctx context.Context, l *learn.Layer, c learn.Case) learn.Advice {
 	start := time.Now()
 	a, err := l.Before(ctx, c)

@@ -56,7 +56,7 @@ func stop(agent *arc.Agent, st store.Store) {
 	}
 }
 
-// again has jobs tried again whose runs an outage has blocked, as docs/recipes.md has it.
+// again has jobs tried again whose runs an outage has blocked, see docs/recipes.md.
 func again(ctx context.Context, jobs *queue.Queue) error {
 	for j, err := range jobs.List(ctx, "acme", queue.Blocked) {
 		if err == nil && strings.HasPrefix(j.Summary, string(arc.Outage)) {
@@ -69,7 +69,7 @@ func again(ctx context.Context, jobs *queue.Queue) error {
 	return nil
 }
 
-// waits says for how long what has waited longest, as docs/recipes.md has it.
+// waits says for how long what has waited longest, see docs/recipes.md.
 func waits(ctx context.Context, agent *arc.Agent, jobs *queue.Queue, tell func(map[string]time.Duration)) error {
 	oldest := map[string]time.Duration{}
 	since := func(what string, at time.Time) { oldest[what] = max(oldest[what], time.Since(at)) }
