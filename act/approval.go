@@ -58,11 +58,7 @@ type PendingError struct {
 }
 
 func (e *PendingError) Error() string {
-	var parts []string
-	for _, a := range e.Approvals {
-		parts = append(parts, "approval of "+a.Name)
-	}
-	return "act: waiting for " + strings.Join(append(parts, e.Questions...), ", ")
+	return fmt.Sprintf("act: waiting for people: %d approvals, questions %q", len(e.Approvals), e.Questions)
 }
 
 // ErrDenied is in the chain of the error of a call that was refused, or that nobody has allowed in time.
