@@ -412,6 +412,30 @@ func TestDeployTakesPartsAway(t *testing.T) {
 	require.Contains(t, r.Text, `worker "gone"`)
 }
 
+// A decision whose tasks, or those of an alternative, no worker takes is refused with the reason, whoever has
+// decided: no attempt is spent. A task of the host is blocked for it.
+func TestInputsThatNobodyTakes(t *testing.T) {
+	pay := (&arctest.Worker{Turns: []arctest.Turn{{Text: "paid"}}}).As("bank", "pay")
+	pay.Input = json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`)
+	wrong, right := task("pay it", "pay"), task("pay it", "pay")
+	wrong.Inputs, right.Inputs = json.RawMessage(`{"amount":"five"}`), json.RawMessage(`{"amount":5}`)
+	for _, first := range []*reason.Decision{arctest.Plan("", wrong), arctest.Plan("", task("pay it", "")), {
+		Alternatives: []reason.Decision{*arctest.Plan("a", right), *arctest.Plan("b", wrong)},
+		Preferences:  []reason.Preference{{Approach: "a", Is: "best"}},
+	}} {
+		r := planned(first, arctest.Plan("", right))
+		a, story := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay}}, nil)
+		require.Equal(t, 1, run(t, a, arc.Objective{Text: "pay"}).Attempts)
+		refused := slices.DeleteFunc(slices.Clone(*story), func(e string) bool { return !strings.HasPrefix(e, "refused") })
+		require.Len(t, refused, 1)
+		require.Contains(t, refused[0], `"pay it"`)
+	}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{pay}}, nil)
+	r := run(t, a, arc.Objective{Text: "pay", Tasks: []reason.Task{wrong}})
+	require.Equal(t, []any{arc.NoWorker, 0}, []any{r.Cause, r.Attempts})
+	require.Contains(t, r.Text, "'/amount': got string, want number")
+}
+
 // The reasoner answers what a worker asks, three times an attempt at most; what it does not know a person is
 // asked. The worker is told how to work by the AGENT.md of its skill.
 func TestReasonerAnswers(t *testing.T) {

@@ -249,11 +249,12 @@ func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
 	}
 	for _, c := range plan.Calls {
 		task := reason.Task{Objective: cmp.Or(c.Text, t.aim().Text), Skill: c.Name, Inputs: c.Inputs}
-		if len(t.able(task)) == 0 {
+		able, err := t.able(task)
+		if err != nil {
 			task.Skill, task.Worker = "", c.Name
+			able, err = t.able(task)
 		}
-		able := t.able(task)
-		if len(able) == 0 || task.Worker != "" && able[0].Name != task.Worker {
+		if err != nil || task.Worker != "" && able[0].Name != task.Worker {
 			return nil
 		}
 		tasks = append(tasks, task)
@@ -367,18 +368,19 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 		}
 		a.begin(tasks, d.Approach)
 	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
+		for _, way := range slices.Concat([]reason.Decision{*d}, d.Alternatives) {
+			for _, task := range way.Tasks {
+				if _, err := t.able(task); err != nil {
+					return err
+				}
+			}
+		}
 		chosen := d.Choose()
 		if chosen.Impasse != "" {
 			d.Impasse, d.Reasoning, d.Subgoal = chosen.Impasse, chosen.Reasoning, chosen.Subgoal
 			return nil
 		}
-		tasks := chosen.Tasks
-		for _, task := range tasks {
-			if len(t.able(task)) == 0 {
-				return fmt.Errorf("no worker takes a task with the skill %q", task.Skill)
-			}
-		}
-		a.begin(tasks, chosen.Approach)
+		a.begin(chosen.Tasks, chosen.Approach)
 		a.Alternatives, a.Preferences = chosen.Alternatives, chosen.Preferences
 	}
 	a.Applied, a.Thought = d.Applied, true
@@ -392,13 +394,14 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
-	all := t.able(task)
-	if a.Given && task.Worker != "" { // the host means this one
-		all = slices.DeleteFunc(all, func(w *act.Worker) bool { return w.Name != task.Worker })
+	all, err := t.able(task)
+	if err == nil && a.Given && task.Worker != "" { // the host means this one
+		if all = all[:1]; all[0].Name != task.Worker {
+			err = fmt.Errorf("the worker %q does not take the task %.70q", task.Worker, task.Objective)
+		}
 	}
-	if len(all) == 0 {
-		const why = "no worker takes the task %.70q (skill %q, worker %q)"
-		return t.block(NoWorker, fmt.Sprintf(why, task.Objective, task.Skill, task.Worker)), nil
+	if err != nil {
+		return t.block(NoWorker, err.Error()), nil
 	}
 	left := slices.DeleteFunc(all, func(w *act.Worker) bool {
 		n, denied := a.failed(w.Name)
@@ -424,7 +427,6 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	}
 	worker := named(left, a.last().Worker)
 	if worker == nil {
-		var err error
 		if worker, err = t.choose(ctx, task, left); err != nil {
 			return "", err
 		}
@@ -498,7 +500,8 @@ func (t *turn) another() phase {
 		if len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, open) { // each was denied
 			cause = Refused
 		}
-		if last := a.last(); last.Worker != "" && named(t.able(a.Plan[a.Next]), last.Worker) == nil { // it is gone
+		able, _ := t.able(a.Plan[a.Next])
+		if last := a.last(); last.Worker != "" && named(able, last.Worker) == nil { // it is gone
 			cause, why = NoWorker, last.Complaint
 		}
 		return t.block(cause, why)
@@ -525,9 +528,10 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	task := a.Plan[a.Next]
 	runner := t.agent.runner.Load()
-	worker := named(runner.Able(task), t.Current.Worker)
+	able, _ := runner.Able(task)
+	worker := named(able, t.Current.Worker)
 	if worker == nil { // it was there when the attempt began
-		why := fmt.Sprintf("the worker %q, which has begun this, is gone", t.Current.Worker)
+		why := fmt.Sprintf("the worker %q, which has begun this, is gone, or takes other inputs", t.Current.Worker)
 		a.Tries = append(a.Tries, try{Worker: t.Current.Worker, Complaint: why, Denied: true})
 		t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
 		return assignPhase, nil
@@ -986,7 +990,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	return b
 }
 
-func (t *turn) able(task reason.Task) []*act.Worker { return t.agent.runner.Load().Able(task) }
+func (t *turn) able(task reason.Task) ([]*act.Worker, error) { return t.agent.runner.Load().Able(task) }
 
 func tellPlan(tasks []reason.Task) string {
 	var words []string

@@ -88,6 +88,8 @@ func TestAble(t *testing.T) {
 		act.Worker{Name: "writer", Executor: &works{}},
 		act.Worker{Name: "editor", Executor: &works{}},
 		act.Worker{Name: "deploy", Executor: &works{}, ByName: true},
+		act.Worker{Name: "payer", Executor: &works{}, Skills: []string{"pay"}, Input: json.RawMessage(
+			`{"type":"object","required":["amount"],"properties":{"amount":{"type":"number"}}}`)},
 	)
 	for _, c := range []struct {
 		task reason.Task
@@ -100,13 +102,21 @@ func TestAble(t *testing.T) {
 		{reason.Task{Skill: "credit"}, []string{"refund"}},
 		{reason.Task{Skill: "credit", Worker: "deploy"}, []string{"refund"}},
 		{reason.Task{Skill: "paint"}, nil},
+		{reason.Task{Skill: "pay", Inputs: json.RawMessage(`{"amount":5}`)}, []string{"payer"}},
+		{reason.Task{Skill: "pay", Inputs: json.RawMessage(`{"amount":"five"}`)}, nil},
+		{reason.Task{Skill: "pay"}, nil},
 	} {
 		var got []string
-		for _, w := range r.Able(c.task) {
+		able, err := r.Able(c.task)
+		for _, w := range able {
 			got = append(got, w.Name)
 		}
 		require.Equal(t, c.want, got, "%+v", c.task)
+		require.Equal(t, c.want == nil, err != nil, "%v", err)
 	}
+	_, err := r.Able(reason.Task{Objective: "pay it", Skill: "pay"})
+	require.ErrorContains(t, err, "pay it")
+	require.ErrorContains(t, err, "missing property 'amount'")
 }
 
 // What is left out is left out, too, where a result is kept as JSON: no null.

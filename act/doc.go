@@ -11,8 +11,8 @@
 //		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},
 //	}}, console, 0, nil)
 //	ctx = act.WithJournal(ctx, act.NewJournal(group, "run/7/", nil, nil, nil), nil)
-//	of := reason.Case{Run: "7"}
-//	attempt := r.Run(ctx, &act.Call{Case: of, Attempt: 1, Worker: r.Able(task)[0], Task: task})
+//	able, err := r.Able(task)
+//	attempt := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: able[0], Task: task})
 //
 // Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge
 // value of it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing

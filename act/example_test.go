@@ -57,7 +57,11 @@ func ExampleAround() {
 		panic(err)
 	}
 	task := reason.Task{Objective: "review the open queue", Skill: "pr_review"}
-	runner.Run(context.Background(), &act.Call{Worker: runner.Able(task)[0], Task: task})
+	able, err := runner.Able(task)
+	if err != nil {
+		panic(err)
+	}
+	runner.Run(context.Background(), &act.Call{Worker: able[0], Task: task})
 	// Output:
 	// sent with repo autonomous
 	// world: inc reviews.open -1

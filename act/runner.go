@@ -22,7 +22,6 @@ import (
 // Runner makes attempts with a set of workers. It does not change; to change the workers, make another.
 type Runner struct {
 	workers []*Worker
-	inputs  map[*Worker]*schema.Schema
 	around  []Around
 	host    host
 }
@@ -43,7 +42,7 @@ func NewRunner(
 	workers []Worker, approver Approver, open time.Duration,
 	secrets func(ctx context.Context, name string) (string, error), around ...Around,
 ) (*Runner, error) {
-	r := &Runner{inputs: map[*Worker]*schema.Schema{}, around: around, host: host{approver, max(0, open), secrets}}
+	r := &Runner{around: around, host: host{approver, max(0, open), secrets}}
 	var wrong []error
 	for _, w := range workers {
 		namesake := func(o *Worker) bool { return o.Name == w.Name }
@@ -61,11 +60,10 @@ func NewRunner(
 		flaw(!known, "there is no such mode or blast")
 		inRange := w.Prior >= 0 && w.Prior <= 1 && w.Price >= 0 && w.Timeout >= 0
 		flaw(!inRange, "its prior, price or timeout is out of range")
-		s, err := schema.Compile(w.Input)
+		input, err := schema.Compile(w.Input)
 		flaw(err != nil, fmt.Sprint(err))
-		w.Timeout = cmp.Or(w.Timeout, 10*time.Minute)
+		w.input, w.Timeout = input, cmp.Or(w.Timeout, 10*time.Minute)
 		r.workers = append(r.workers, &w)
-		r.inputs[&w] = s
 	}
 	if slices.ContainsFunc(around, func(a Around) bool { return a == nil }) {
 		wrong = append(wrong, errors.New("an Around is nil"))
@@ -76,20 +74,29 @@ func NewRunner(
 // Workers returns the workers, in the order in which they were given.
 func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 
-// Able returns the workers that can take a task, one that the task names first. Workers with Skills take
-// tasks that name one of them, workers without take tasks without a skill: a planner that left the skill out
-// must not have a refund write the reply. One that is ByName takes only tasks that name it.
-func (r *Runner) Able(t reason.Task) (able []*Worker) {
+// Able returns the workers that can take a task, one that the task names first; where there is none, the error
+// says why. Workers with Skills take tasks that name one of them, workers without take tasks without a skill: a
+// planner that left the skill out must not have a refund write the reply. One that is ByName takes only tasks
+// that name it. Inputs have to fit the worker's schema.
+func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
+	err = fmt.Errorf("no worker takes the task %.70q (skill %q, worker %q)", t.Objective, t.Skill, t.Worker)
 	for _, w := range r.workers {
-		switch named := t.Worker == w.Name; {
-		case w.ByName && !named, !slices.Contains(w.Skills, t.Skill) && (t.Skill != "" || len(w.Skills) > 0):
+		named, other := t.Worker == w.Name, !slices.Contains(w.Skills, t.Skill)
+		unfit := w.input.Check([]byte(cmp.Or(string(t.Inputs), "{}")))
+		switch {
+		case w.ByName && !named, other && (t.Skill != "" || len(w.Skills) > 0):
+		case unfit != nil:
+			err = fmt.Errorf("the inputs of the task %.70q are not those of worker %s: %w", t.Objective, w.Name, unfit)
 		case named:
 			able = slices.Insert(able, 0, w)
 		default:
 			able = append(able, w)
 		}
 	}
-	return able
+	if len(able) > 0 {
+		return able, nil
+	}
+	return nil, err
 }
 
 // Result is what an executor made of its task; a delivery is one that the gates have passed.
@@ -136,9 +143,15 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	if !slices.Contains(r.workers, c.Worker) {
 		return s.failed(ctx, fmt.Errorf("%w: the call is for no worker of this runner", errInputs))
 	}
-	next := func(ctx context.Context) Attempt {
-		own.Worker = c.Worker                                              // whatever an Around has made of it
-		return r.attempt(context.WithValue(ctx, sceneKey{}, &s), &s, &own) // or of the context
+	next := func(ctx context.Context) Attempt { // whatever an Around has made of the worker, or of the context
+		own.Worker, ctx = c.Worker, context.WithValue(ctx, sceneKey{}, &s)
+		result, err := execute(ctx, &own)
+		if err = cmp.Or(err, ctx.Err()); err != nil { // a result is kept, and is judged when the attempt goes on
+			a := s.failed(ctx, err)
+			a.Usage = cmp.Or(result.Usage, a.Usage)
+			return a
+		}
+		return s.judge(ctx, &own, result)
 	}
 	for i, around := range slices.Backward(r.around) {
 		inner, at := next, s
@@ -159,21 +172,11 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 	return next(ctx)
 }
 
-func (r *Runner) attempt(ctx context.Context, s *scene, c *Call) Attempt {
-	result, err := r.execute(ctx, c)
-	if err = cmp.Or(err, ctx.Err()); err != nil { // a result is kept, and is judged when the attempt goes on
-		a := s.failed(ctx, err)
-		a.Usage = cmp.Or(result.Usage, a.Usage)
-		return a
-	}
-	return s.judge(ctx, c, result)
-}
-
 // execute makes the execution or takes its result from the journal. That of one that failed has its Usage.
-func (r *Runner) execute(ctx context.Context, c *Call) (result Result, err error) {
+func execute(ctx context.Context, c *Call) (result Result, err error) {
 	given, err := schema.Canonical(c.Task.Inputs)
-	if takes := r.inputs[c.Worker]; err == nil && takes != nil {
-		err = takes.Check(given)
+	if err == nil {
+		err = c.Worker.input.Check(given)
 	}
 	if err != nil {
 		return result, fmt.Errorf("%w: %w", errInputs, err)

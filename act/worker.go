@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 )
 
@@ -69,6 +70,8 @@ type Worker struct {
 	Irreversible bool               // once a run unless a person says so, see [Do]; in a plan that fires it asks
 	AskAbove     map[string]float64 // asks where the input of a name is further from 0, no number, or absent
 	Secrets      []string           // names of the secrets that it gets
+
+	input *schema.Schema // compiled, of one that a Runner has
 }
 
 // Executor does a task. It returns when ctx ends, and must not change the Call. An error may be a

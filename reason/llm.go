@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -23,10 +21,9 @@ import (
 // goals above. Never left out are the objective with its inputs and data, the workers, answers, what to
 // avoid, the rest of the plan and the complaint.
 //
-// The answer is read by [Ask]. A task without a skill is refused where every worker has skills, and so are
-// inputs that no worker of the task's skill takes, and what [Decision.Check] refuses. Whoever carries out a
-// suggestion sees whether its parameters are there. Decision.Applied has the memories that the model named by
-// the labels it was shown.
+// The answer is read by [Ask], and what [Decision.Check] refuses is asked for again. Whether a worker takes a
+// task, and whether the parameters of a suggestion are there, is seen by whoever carries them out.
+// Decision.Applied has the memories that the model named by the labels it was shown.
 type LLM struct {
 	Model        Model
 	Instructions string // the host's words, for every prompt
@@ -85,15 +82,7 @@ func (l *LLM) Decide(ctx context.Context, b *Brief) (*Decision, error) {
 		for _, t := range a.tasks() {
 			t.Inputs = given(t.Inputs)
 		}
-		if err := a.Check(); err != nil {
-			return err
-		}
-		for _, t := range a.tasks() {
-			if err := takes(b.Workers, t); err != nil {
-				return fmt.Errorf("task %.70q: %w", t.Objective, err)
-			}
-		}
-		return nil
+		return a.Check()
 	})
 	if err != nil {
 		return nil, err
@@ -111,31 +100,6 @@ func given(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// takes reports why none of the workers takes a task. Without workers, nothing is known of them.
-func takes(workers []Card, t *Task) (err error) {
-	if len(workers) == 0 {
-		return nil
-	}
-	err = fmt.Errorf("no worker has the skill %q", t.Skill)
-	if t.Skill == "" {
-		err = errors.New("every worker has skills: name one of them")
-	}
-	for _, w := range workers {
-		if t.Skill == "" && len(w.Skills) > 0 || t.Skill != "" && !slices.Contains(w.Skills, t.Skill) {
-			continue
-		}
-		s, bad := schema.Compile(w.Input)
-		if bad == nil {
-			bad = s.Check([]byte(cmp.Or(string(t.Inputs), "{}")))
-		}
-		if bad == nil {
-			return nil
-		}
-		err = fmt.Errorf("the inputs are not those of worker %s: %w", w.Name, bad)
-	}
-	return err
 }
 
 // Answer asks the model what a worker wants to know, and returns "" where the brief does not say.

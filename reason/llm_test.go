@@ -116,14 +116,10 @@ func fenced(prompt string) string {
 func TestDecideHoldsToTheBrief(t *testing.T) {
 	const good = `{"tasks":[{"objective":"write","skill":"reply"}]}`
 	for answer, want := range map[string]string{
-		`{"tasks":[{"objective":"write the reply"}]}`:                                 "every worker has skills",
-		`{"tasks":[{"objective":"pay","skill":"refund","inputs":{"amount":"five"}}]}`: "'/amount': got string, want number",
-		`{"tasks":[{"objective":"pay","skill":"refund"}]}`:                            "missing property 'amount'",
-		`{"tasks":[{"objective":"pay","skill":"payments"}]}`:                          "'/tasks/0/skill'",
-		`{"use":"plan 2","inputs":{"order":"B"}}`:                                     "use",
-		`{"tasks":[],"questions":[]}`:                                                 "exactly one",
-		`{"tasks":[{"objective":"a","skill":"reply"}],"questions":["b"]}`:             "exactly one",
-		`{"alternatives":[{"approach":"a","tasks":[{"objective":"x"}]}]}`:             "every worker has skills",
+		`{"tasks":[{"objective":"pay","skill":"payments"}]}`:              "'/tasks/0/skill'",
+		`{"use":"plan 2","inputs":{"order":"B"}}`:                         "use",
+		`{"tasks":[],"questions":[]}`:                                     "exactly one",
+		`{"tasks":[{"objective":"a","skill":"reply"}],"questions":["b"]}`: "exactly one",
 	} {
 		d, requests, err := decide(t, full(), answer, good)
 		require.NoError(t, err)
