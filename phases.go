@@ -63,7 +63,7 @@ func (t *turn) drive(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err := t.step(ctx); err != nil {
-			if _, over := errors.AsType[*store.LimitError](err); over && t.rev > 0 {
+			if errors.Is(err, store.ErrInvalid) && t.rev > 0 {
 				return t.tooLarge(ctx, err)
 			}
 			return err

@@ -69,7 +69,7 @@ var ErrDenied = errors.New("act: denied")
 // one after the deadline, when silence has ruled. In Compound a person's last counts, however By is spelled.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.By = fence.Line(r.By); r.Approval == "" || r.By == "" {
-		return errors.New("act: a ruling names its approval, and who it is By")
+		return fmt.Errorf("act: %w: a ruling names its approval, and who it is By", store.ErrInvalid)
 	}
 	a := Approval{ToolCall: reason.ToolCall{ID: r.Approval}}
 	asked, err := j.asked(ctx, &a)

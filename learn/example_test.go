@@ -110,7 +110,7 @@ func ExampleLayer_Erase() {
 	fmt.Println(layer.Erase(ctx, "rival/bo"))
 	// Output:
 	// true
-	// learn: the scope "rival/bo" is of another tenant than "acme"
+	// learn: invalid input: the scope "rival/bo" is of another tenant than "acme"
 }
 
 func check(err error) {

@@ -75,7 +75,7 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 		return c, fmt.Errorf("learn: %w", err)
 	}
 	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
-		return c, fmt.Errorf("learn: the scope %q is of another tenant than %q", c.Scope, l.opts.Scope)
+		return c, fmt.Errorf("learn: %w: the scope %q is of another tenant than %q", store.ErrInvalid, c.Scope, l.opts.Scope)
 	}
 	if l.clean != nil {
 		c.Text, c.Situation = l.clean.Prose(c.Text), l.clean.Prose(c.Situation)
@@ -186,6 +186,7 @@ func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(
 func (l *Layer) Close() error { return l.close() }
 
 // Before returns what is known about a case. After an error the Advice is empty and usable: a host may go on.
+// A Case that is malformed or too large is a store.ErrInvalid.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	c, err := l.prepare(c)
 	if err != nil {
@@ -324,7 +325,7 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 // After an error call it again. Where an Agent has runs in the same store call its View.Erase, which ends them.
 func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if v := l.in(scope); scope == "" || v.err != nil {
-		return cmp.Or(v.err, errors.New("learn: Erase wants a scope that is named"))
+		return cmp.Or(v.err, fmt.Errorf("learn: %w: Erase wants a scope that is named", store.ErrInvalid))
 	}
 	return l.bank.In(scope).Erase(ctx, true)
 }

@@ -104,7 +104,7 @@ func TestFiresAfterTwo(t *testing.T) {
 	long.Text = strings.Repeat("on and on ", 6000)
 	long.Text += long.Text
 	_, err = b.Before(t.Context(), long)
-	require.ErrorAs(t, err, new(*store.LimitError))
+	require.ErrorIs(t, err, store.ErrInvalid)
 	next, err := b.Before(t.Context(), learn.Case{Scope: "acme", Text: "refund order SO-9, please", Inputs: json.RawMessage(`{"order":"SO-9","fast":true}`)})
 	require.NoError(t, err)
 	require.Contains(t, next.Why, "no plan was learned of these words and inputs")
@@ -167,6 +167,7 @@ func TestScopes(t *testing.T) {
 				require.Zero(t, got)
 			} else {
 				require.ErrorContains(t, err, "another tenant")
+				require.ErrorIs(t, err, store.ErrInvalid)
 			}
 		})
 	}

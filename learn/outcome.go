@@ -32,7 +32,7 @@ const (
 
 func (v Verdict) check() error {
 	if v != Unknown && v != Delivered && v != Failed {
-		return fmt.Errorf("learn: no verdict: %q", string(v))
+		return fmt.Errorf("learn: %w: no verdict: %q", store.ErrInvalid, string(v))
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (b *Bank) In(scope Scope) Space {
 }
 
 // Space is the memory of one scope. It has no state of its own and may be copied. An unknown id is an error
-// that wraps [store.ErrNotFound]; what is malformed or over a bound is a *[store.LimitError].
+// that wraps [store.ErrNotFound]; what is malformed or over a bound is [store.ErrInvalid].
 type Space struct {
 	b     *Bank
 	scope Scope

@@ -151,7 +151,7 @@ func (s Space) drop(b *store.Batch, key string, c store.Condition) error {
 // another source has said as well stays.
 func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	if src.Origin == Host && src.Ref+src.Run == "" {
-		return 0, &store.LimitError{What: "a source to revoke must have an origin, a ref or a run"}
+		return 0, fmt.Errorf("memory: %w: a source to revoke has an origin, a ref or a run", store.ErrInvalid)
 	}
 	src.Ref, src.Run = s.tidy(src.Ref), s.tidyName(src.Run)
 	gone := map[ID]bool{}

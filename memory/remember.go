@@ -173,7 +173,7 @@ func checkTime(at time.Time) error {
 
 func refuse(bad bool, why string) error {
 	if bad {
-		return &store.LimitError{What: why}
+		return fmt.Errorf("%w: %s", store.ErrInvalid, why)
 	}
 	return nil
 }

@@ -109,13 +109,13 @@ func (b *Book) Observe(ctx context.Context, s Sample) error {
 }
 
 // Stage puts a sample into the commit of a step. The Book's figures change when that has succeeded. A sample
-// that cannot be used is an error that wraps ErrInvalid.
+// that cannot be used is an error that wraps store.ErrInvalid.
 func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
-	if err := check(s.Skill, s.Candidate); err != nil {
+	if err := cmp.Or(check(s.Skill, s.Candidate), b.scope.name.Check()); err != nil {
 		return err
 	}
-	if err := b.scope.name.Check(); err != nil || !slices.Contains(outcomes[1:], s.Outcome) {
-		return fmt.Errorf("%w: outcome %q in %q: %v", ErrInvalid, s.Outcome, b.scope.name, err)
+	if !slices.Contains(outcomes[1:], s.Outcome) {
+		return fmt.Errorf("rank: %w: outcome %q", store.ErrInvalid, s.Outcome)
 	}
 	if now := b.now(); s.At.IsZero() || s.At.After(now) {
 		s.At = now

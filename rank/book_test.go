@@ -752,14 +752,14 @@ func TestRefused(t *testing.T) {
 	for _, s := range []rank.Sample{
 		{Task: rank.Task{Skill: "s"}, Outcome: rank.Failed}, {Candidate: "a", Outcome: "?"}, {Candidate: "a"},
 	} {
-		require.ErrorIs(t, b.Observe(ctx, s), rank.ErrInvalid)
+		require.ErrorIs(t, b.Observe(ctx, s), store.ErrInvalid)
 	}
 	// Its key would be one of another scope.
 	good := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s"}, Outcome: rank.Failed}
-	require.ErrorIs(t, b.In("acme//rank").Observe(ctx, good), rank.ErrInvalid)
+	require.ErrorIs(t, b.In("acme//rank").Observe(ctx, good), store.ErrInvalid)
 	for _, p := range []rank.Policy{b.Observed(), b.Weighted(), b.Learned(), b.Ladder(1)} {
 		_, err := p.Score(ctx, rank.Task{}, []rank.Candidate{{Name: "a", Prior: math.NaN()}})
-		require.ErrorIs(t, err, rank.ErrInvalid)
+		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 }
 

@@ -40,13 +40,13 @@ const (
 // What was saved raises the value of a success, debts lower it. Debts are at most ten tasks' worth, as long
 // as the cheapest candidate costs less than average; of what was saved, twenty can be spent later. The
 // account is in the store under the name, an id. Candidates and prices may change with every call. An average
-// that is not above 0, or over a million, is [ErrInvalid].
+// that is not above 0, or over a million, is [store.ErrInvalid].
 func (b *Book) Pacer(name string, average float64) (*Book, error) {
 	if err := store.CheckID(name); err != nil {
 		return nil, err
 	}
 	if !(average > 0 && average <= maxUSD) {
-		return nil, fmt.Errorf("%w: an average price of %v", ErrInvalid, average)
+		return nil, fmt.Errorf("rank: %w: an average price of %v", store.ErrInvalid, average)
 	}
 	return &Book{b.book, b.scope, &pacer{b.scope.name.Key(pacerName, name), average}}, nil
 }

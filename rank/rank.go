@@ -20,9 +20,10 @@ package rank
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/arc-learn/arc/store"
 )
 
 // Candidate is something that can take a task. Where its price has changed, give the new one: a mean learns
@@ -153,22 +154,19 @@ type Policy interface {
 	Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error)
 }
 
-// ErrInvalid wraps the errors about a sample, task or candidate that cannot be used.
-var ErrInvalid = errors.New("rank: invalid")
-
 const maxName, maxUSD = 256, 1e6
 
 func check(skill, candidate string) error {
 	if len(skill) > maxName || candidate == "" || len(candidate) > maxName {
-		return fmt.Errorf("%w: a skill of %d bytes and a candidate of %d: at most %d, and a candidate 1 to %d",
-			ErrInvalid, len(skill), len(candidate), maxName, maxName)
+		return fmt.Errorf("rank: %w: a skill of %d bytes and a candidate of %d: at most %d, and a candidate 1 to %d",
+			store.ErrInvalid, len(skill), len(candidate), maxName, maxName)
 	}
 	return nil
 }
 
 func (c *Candidate) check(skill string) error {
 	if !(c.Prior >= 0 && c.Prior <= 1) || !(c.Price >= 0 && c.Price <= maxUSD) {
-		return fmt.Errorf("%w: candidate %q has prior %v and price %v", ErrInvalid, c.Name, c.Prior, c.Price)
+		return fmt.Errorf("rank: %w: candidate %q has prior %v and price %v", store.ErrInvalid, c.Name, c.Prior, c.Price)
 	}
 	return check(skill, c.Name)
 }

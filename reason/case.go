@@ -43,7 +43,7 @@ type Case struct {
 	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
 }
 
-// Check returns an error unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
+// Check returns a [store.ErrInvalid] unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
 // ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
 // (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
 // a person's message: memories are recalled by it, too, and the episode has it in place of Text.
@@ -53,11 +53,11 @@ func (c *Case) Check() error {
 			return err
 		}
 		if s.Tenant() != c.Scope.Tenant() {
-			return fmt.Errorf("the scope %q is of another tenant than %q", s, c.Scope)
+			return fmt.Errorf("%w: the scope %q is of another tenant than %q", store.ErrInvalid, s, c.Scope)
 		}
 	}
 	if !c.Lessons.Contains(c.Scope) {
-		return fmt.Errorf("the lessons of %q are not above it: %q", c.Scope, c.Lessons)
+		return fmt.Errorf("%w: the lessons of %q are not above it: %q", store.ErrInvalid, c.Scope, c.Lessons)
 	}
 	for _, name := range []string{c.ID, c.Session, c.Actor} {
 		if err := store.CheckID(cmp.Or(name, "none")); err != nil {
@@ -65,7 +65,7 @@ func (c *Case) Check() error {
 		}
 	}
 	if len(c.Data) > 0 && !json.Valid(c.Data) || len(c.Inputs) > 0 && !json.Valid(c.Inputs) {
-		return errors.New("data or inputs are no JSON")
+		return fmt.Errorf("%w: data or inputs are no JSON", store.ErrInvalid)
 	}
 	return cmp.Or(store.Limit("data", len(c.Data), 256<<10),
 		store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),

@@ -54,7 +54,7 @@ func (b *Batch) Staged(key string) ([]byte, bool) {
 }
 
 // Put stages a write of key under a condition. A later Put or Delete replaces the value, not the condition.
-// v must not be nil, nor be changed afterwards. Too large a commit is a *LimitError, and nothing is staged.
+// v must not be nil, nor be changed afterwards. Too large a commit is ErrInvalid, and nothing is staged.
 func (b *Batch) Put(key string, v []byte, c Condition) error {
 	return b.stage(key, Op{Value: v, If: c})
 }

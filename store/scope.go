@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,21 +18,21 @@ const MaxID = 256
 // escaped, and a scope with all below it is one range of keys. The segment "_cases" is package learn's.
 type Scope string
 
-// Check returns a *[LimitError] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control
+// Check returns an [ErrInvalid] unless s is empty, or valid UTF-8 of at most [MaxID] bytes without control
 // characters and empty segments.
 func (s Scope) Check() error {
 	if strings.Contains("/"+s.path()+"/", "//") {
-		return &LimitError{"a scope must have no empty segment"}
+		return fmt.Errorf("%w: a scope must have no empty segment", ErrInvalid)
 	}
 	return checkName("scope", s.path())
 }
 
-// CheckID returns a *[LimitError] unless id is 1 to [MaxID] bytes of valid UTF-8 without control characters.
+// CheckID returns an [ErrInvalid] unless id is 1 to [MaxID] bytes of valid UTF-8 without control characters.
 func CheckID(id string) error { return checkName("id", id) }
 
 func checkName(what, name string) error {
 	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return &LimitError{what + " must be valid UTF-8 without control characters, and not empty"}
+		return fmt.Errorf("%w: %s must be UTF-8 without control characters, and not empty", ErrInvalid, what)
 	}
 	return Limit(what, len(name), MaxID)
 }

@@ -110,6 +110,9 @@ var (
 	ErrDamaged  = errors.New("store: damaged")
 	ErrForeign  = errors.New("store: holds something else than a store of arc")
 	ErrVersion  = errors.New("store: written by another version of arc")
+
+	// Of all packages: an argument that is malformed or over a bound, so that no further try can succeed.
+	ErrInvalid = errors.New("invalid input")
 )
 
 // ConflictError is an ErrConflict that names the first key whose condition does not hold.
@@ -119,26 +122,21 @@ func (e *ConflictError) Error() string { return fmt.Sprintf("%v: key %q", ErrCon
 
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// LimitError refuses an input that is over a bound of the store or of a record, or that is malformed.
-type LimitError struct{ What string }
-
-func (e *LimitError) Error() string { return "store: " + e.What }
-
-// Limit returns a *[LimitError] if the size of what, in bytes or in things, is over most.
+// Limit returns an [ErrInvalid] if the size of what, in bytes or in things, is over most.
 func Limit(what string, size, most int) error {
 	if size > most {
-		return &LimitError{fmt.Sprintf("%s of %d is over the limit of %d", what, size, most)}
+		return fmt.Errorf("%w: %s of %d is over the limit of %d", ErrInvalid, what, size, most)
 	}
 	return nil
 }
 
-// Check returns a *[LimitError] unless ops name each key once, at most 4,096, of values of at most 768
-// KiB, of 4 MiB in all. A key is non-empty valid UTF-8 of at most 4 KiB. A Store calls it first.
+// Check returns an [ErrInvalid] unless ops name each key once, at most 4,096, of values of at most 768 KiB,
+// of 4 MiB in all. A key is non-empty valid UTF-8 of at most 4 KiB. A Store calls it first.
 func Check(ops ...Op) error {
 	bytes, keys := 0, make([]string, 0, 16)
 	for i, op := range ops {
 		if op.Key == "" || !utf8.ValidString(op.Key) || op.Delete && op.Check {
-			return &LimitError{"a key must be valid UTF-8 and not empty, and an op no delete and check at once"}
+			return fmt.Errorf("%w: a key is UTF-8 and not empty, and no op is both delete and check", ErrInvalid)
 		}
 		bytes += len(op.Key) + len(op.Value)
 		key, value := Limit("key", len(op.Key), maxKey), Limit("value", len(op.Value), maxValue)
@@ -148,7 +146,7 @@ func Check(ops ...Op) error {
 		keys = append(keys, op.Key)
 	}
 	if slices.Sort(keys); len(slices.Compact(keys)) < len(ops) {
-		return &LimitError{"a commit must name a key once"}
+		return fmt.Errorf("%w: a commit names a key twice", ErrInvalid)
 	}
 	return nil
 }

@@ -78,15 +78,14 @@ func TestBatch(t *testing.T) {
 	require.Empty(t, order, "nothing after a conflict")
 
 	require.NoError(t, g.Update(ctx, func(b *store.Batch) (err error) {
-		var limit *store.LimitError
-		require.ErrorAs(t, b.Put("", nil, store.Any), &limit)
-		require.ErrorAs(t, b.Put("a", make([]byte, 768<<10+1), store.Any), &limit)
+		require.ErrorIs(t, b.Put("", nil, store.Any), store.ErrInvalid)
+		require.ErrorIs(t, b.Put("a", make([]byte, 768<<10+1), store.Any), store.ErrInvalid)
 		for i := 0; err == nil || i == 0; i++ {
 			err = b.Put(fmt.Sprint(i), make([]byte, 768<<10), store.Any)
 		}
-		require.ErrorAs(t, err, &limit)
+		require.ErrorIs(t, err, store.ErrInvalid)
 		_, err = st.Commit(ctx, store.Op{Key: "t/a", Delete: true, Check: true})
-		require.ErrorAs(t, err, &limit, "it would delete nothing")
+		require.ErrorIs(t, err, store.ErrInvalid, "it would delete nothing")
 		return nil
 	}), "what was too much is not staged")
 }

@@ -221,7 +221,7 @@ func TestAgentGoesOnWithItsRun(t *testing.T) {
 			}
 			require.Equal(t, queue.Blocked, attempt("fin").State)
 			_, err = q.Update(ctx, j.ID, func(j *queue.Job) error { j.Input = []byte(`{"usd":500}`); return nil })
-			require.ErrorIs(t, err, queue.ErrInvalid)
+			require.ErrorIs(t, err, store.ErrInvalid)
 			_, err = q.Update(ctx, j.ID, func(j *queue.Job) error {
 				j.Subject, j.State = "Pay the invoice", queue.Pending
 				return nil

@@ -37,7 +37,7 @@ type dispatch struct {
 // If the store is closed it begins no more jobs, and returns the error.
 func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 	if n < 1 || h == nil {
-		return fmt.Errorf("%w: dispatch needs a worker and a handler", ErrInvalid)
+		return fmt.Errorf("queue: %w: dispatch needs a worker and a handler", store.ErrInvalid)
 	}
 	work, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
@@ -145,7 +145,7 @@ func (d *dispatch) end(ctx context.Context, j Job, failure error, followups []Dr
 		switch {
 		case err == nil, errors.Is(err, ErrLost), errors.Is(err, store.ErrClosed), ctx.Err() != nil:
 			return err
-		case errors.Is(err, ErrInvalid), errors.As(err, new(*store.LimitError)): // what was said cannot be kept
+		case errors.Is(err, store.ErrInvalid): // what was said cannot be kept
 			d.o.Logger.Warn("queue: a job is blocked", "job", j.ID, "error", err)
 			j.State, j.Summary, failure, followups = Blocked, err.Error(), nil, nil
 		default:

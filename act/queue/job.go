@@ -39,7 +39,7 @@ func (s State) ended() bool { return s == Completed || s == Failed }
 
 func (s State) check() error {
 	if !slices.Contains([]State{Pending, Active, Completed, Failed, Blocked, Parked}, s) {
-		return fmt.Errorf("%w: state %q", ErrInvalid, s)
+		return fmt.Errorf("queue: %w: state %q", store.ErrInvalid, s)
 	}
 	return nil
 }
@@ -105,9 +105,8 @@ type record struct {
 
 // Errors of a Queue. They may be wrapped.
 var (
-	ErrInvalid = errors.New("queue: invalid job")
-	ErrEmpty   = errors.New("queue: no job is due")
-	ErrLost    = errors.New("queue: the job is no longer held")
+	ErrEmpty = errors.New("queue: no job is due")
+	ErrLost  = errors.New("queue: the job is no longer held")
 )
 
 const (
@@ -161,7 +160,7 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalid, err)
+		return fmt.Errorf("queue: %w: %w", store.ErrInvalid, err)
 	}
 	return nil
 }
@@ -257,7 +256,7 @@ func keyOf(id string) (string, error) {
 	}
 	err := errors.Join(store.Scope(scope).Check(), store.CheckID(rest))
 	if err != nil || isStep(rest) {
-		return "", fmt.Errorf("%w: id %q", ErrInvalid, id)
+		return "", fmt.Errorf("queue: %w: id %q", store.ErrInvalid, id)
 	}
 	return store.Scope(scope).Key(jobKind, rest), nil
 }

@@ -125,7 +125,7 @@ func (q *Queue) log(b *store.Batch, r *record, said *Job) error {
 
 // Add adds a job and returns it once that is durable. Where its Key names a job that is there, that one is
 // returned as it stands, also its Cron and Input, and added is false: compare them, and Update it. A Draft
-// that cannot be added is an error that wraps ErrInvalid.
+// that cannot be added is an error that wraps store.ErrInvalid.
 func (q *Queue) Add(ctx context.Context, d Draft) (j Job, added bool, err error) {
 	if err := d.prepare(q.o.Sanitizer); err != nil {
 		return Job{}, false, err
@@ -261,7 +261,7 @@ func (q *Queue) Heartbeat(ctx context.Context, j Job) error {
 // name one, and logs the cycle, with the Model. What becomes of the job is said in the package. Where there is
 // a failure the State does not count, a Usage in a *[reason.Error] does, and follow-ups are not added.
 //
-// End returns ErrLost if the job is no longer held, and an error that wraps ErrInvalid, with nothing changed,
+// End returns ErrLost if the job is no longer held, and an error that wraps store.ErrInvalid, with nothing changed,
 // if the state is none or a follow-up cannot be added. After any other error it may be called again: a second
 // End of an attempt does nothing.
 func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draft) error {
@@ -269,7 +269,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		j.State = Completed
 	}
 	if n := len(followups); j.State.check() != nil || n > maxFollowups {
-		return fmt.Errorf("%w: state %q, %d follow-ups, at most %d: Add the rest", ErrInvalid, j.State, n, maxFollowups)
+		return fmt.Errorf("queue: %w: state %q, %d follow-ups, at most %d: Add the rest", store.ErrInvalid, j.State, n, maxFollowups)
 	}
 	if failure != nil {
 		followups, j.Summary = nil, failure.Error()
@@ -338,7 +338,7 @@ func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bo
 // Update has f change a job, as a person does: its texts, where a [secret NAME] stays, its priority, time,
 // schedule or state, and returns it. To end an active job, or to set it aside, takes it from its holder. A state
 // of Pending has the job tried again, with all its attempts, and one that was Completed done again, with all its
-// steps. ID, Key, Scope, Parent, the times and the counts stay as they were; another Input is ErrInvalid where
+// steps. ID, Key, Scope, Parent, the times and the counts stay as they were; another Input is store.ErrInvalid where
 // its round has begun. f may run again, if others change the job. No such job wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for try := 1; ; try++ {
@@ -376,7 +376,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 		return err
 	}
 	if !same && string(j.Input) != string(r.Input) && !r.Started.IsZero() && r.State != Completed {
-		return fmt.Errorf("%w: it has begun with its Input; add another job for another one", ErrInvalid)
+		return fmt.Errorf("queue: %w: it has begun with its Input; add another job for another one", store.ErrInvalid)
 	}
 	j.Summary = fence.Clip(q.o.Sanitizer.KeepPlaceholders().Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
@@ -387,7 +387,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 	if r.State != was {
 		switch {
 		case r.State == Active:
-			return fmt.Errorf("%w: a job becomes active by a claim", ErrInvalid)
+			return fmt.Errorf("queue: %w: a job becomes active by a claim", store.ErrInvalid)
 		case r.State == Pending:
 			r.Attempts = 0
 			if !again { // then at its time: At is some 30 s after it was set aside
@@ -420,7 +420,7 @@ func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {
 	if store.CheckID(name) != nil || every < time.Second || read == nil {
-		return nil, fmt.Errorf("%w: sensor %q needs a name, a cadence of a second, and read", ErrInvalid, name)
+		return nil, fmt.Errorf("queue: %w: sensor %q needs a name, a cadence of a second, and read", store.ErrInvalid, name)
 	}
 	due, key := false, store.Scope("").Key(sensorKind, name)
 	err = q.g.Update(ctx, func(b *store.Batch) error {

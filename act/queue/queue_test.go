@@ -177,7 +177,7 @@ func TestFollowupsAndCosts(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, j.Description, "ghp_16C")
 	err = q.End(t.Context(), j, nil, queue.Draft{Subject: "good"}, queue.Draft{Subject: "bad", Priority: 11})
-	require.ErrorIs(t, err, queue.ErrInvalid)
+	require.ErrorIs(t, err, store.ErrInvalid)
 	j.Usage = &reason.Usage{Input: 7, Output: 3, CostUSD: new(0.5), EstimateUSD: new(0.25)}
 	c.add(time.Second)
 	j.Model = "m ghp_16C7e42F292c6912E7710c838347Ae178B4a"
@@ -222,7 +222,7 @@ func TestUpdate(t *testing.T) {
 	c.add(time.Hour)
 	require.Len(t, drain(t, q), 1)
 	_, err = set(func(j *queue.Job) { j.State = queue.Active })
-	require.ErrorIs(t, err, queue.ErrInvalid)
+	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = q.Update(t.Context(), "none", func(*queue.Job) error { return nil })
 	require.ErrorIs(t, err, store.ErrNotFound)
 	_, err = set(func(*queue.Job) { panic("host") })
@@ -248,7 +248,7 @@ func TestUpdateKeepsPlaceholders(t *testing.T) {
 		require.Contains(t, string(j.Input), "svc:[secret DB]@db")
 	}
 	_, err = q.Update(t.Context(), j.ID, func(j *queue.Job) error { j.Input = nil; return nil })
-	require.ErrorIs(t, err, queue.ErrInvalid)
+	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
 // Each round of a job has an Input of its own, and cycles know when they began.
@@ -262,7 +262,7 @@ func TestInputOfTheNextRound(t *testing.T) {
 	}
 	held, err := q.Claim(t.Context())
 	require.NoError(t, err)
-	require.ErrorIs(t, change("1"), queue.ErrInvalid)
+	require.ErrorIs(t, change("1"), store.ErrInvalid)
 	require.NoError(t, q.End(t.Context(), held, nil))
 	require.NoError(t, change("2"))
 	for cycle, err := range q.Cycles(t.Context(), "", time.Time{}) {
@@ -347,7 +347,7 @@ func TestCron(t *testing.T) {
 		q := open(t, store.NewMem(), &clock{after}, queue.Options{})
 		j, _, err := q.Add(t.Context(), queue.Draft{Subject: "s", Cron: tt.expr})
 		if tt.want == "" {
-			require.ErrorIs(t, err, queue.ErrInvalid, tt.expr)
+			require.ErrorIs(t, err, store.ErrInvalid, tt.expr)
 			continue
 		}
 		require.NoError(t, err, tt.expr)
@@ -454,7 +454,7 @@ func TestInvalid(t *testing.T) {
 		{Subject: strings.Repeat("s", 2000)}, {Subject: "s", Scope: "a//b"}, {Subject: "s", Key: "ghp_16C7e42F292c6912E7710c838347Ae178B4a"},
 	} {
 		_, _, err := q.Add(t.Context(), d)
-		require.ErrorIs(t, err, queue.ErrInvalid, "%+v", d)
+		require.ErrorIs(t, err, store.ErrInvalid, "%+v", d)
 	}
 	j, _, err := q.Add(t.Context(), queue.Draft{Subject: "s", Input: json.RawMessage("null")})
 	require.NoError(t, err)

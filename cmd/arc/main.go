@@ -22,7 +22,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/arc-learn/arc"
-	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/console"
 	"github.com/arc-learn/arc/contrib/mcp"
 	"github.com/arc-learn/arc/store"
@@ -101,8 +100,8 @@ func execute(ctx context.Context, c *command) int {
 		return exitInterrupted
 	}
 	c.Say(c.Paint(red, "arc: ") + strings.TrimPrefix(err.Error(), "arc: "))
-	typed := errors.Is(err, queue.ErrInvalid) || errors.Is(err, arc.ErrObjective)
-	if typed || errors.As(err, new(*store.LimitError)) || strings.HasPrefix(err.Error(), "unknown ") {
+	typed := errors.Is(err, store.ErrInvalid) || errors.Is(err, arc.ErrObjective)
+	if typed || strings.HasPrefix(err.Error(), "unknown ") {
 		return exitUsage
 	}
 	return exitFailed

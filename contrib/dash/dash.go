@@ -253,9 +253,9 @@ func (d *dash) fail(w http.ResponseWriter, r *http.Request, err error) {
 		code, text = http.StatusForbidden, "You may not see this."
 	case errors.Is(err, store.ErrNotFound):
 		code, text = http.StatusNotFound, "There is no such thing here. It may have been deleted."
-	case errors.As(err, new(*http.MaxBytesError)), errors.As(err, new(*store.LimitError)):
+	case errors.As(err, new(*http.MaxBytesError)):
 		code, text = http.StatusRequestEntityTooLarge, "The text is too long, or is not one."
-	case errors.Is(err, errBad), errors.Is(err, queue.ErrInvalid), errors.Is(err, arc.ErrObjective):
+	case errors.Is(err, errBad), errors.Is(err, store.ErrInvalid), errors.Is(err, arc.ErrObjective):
 		code, text = http.StatusBadRequest, "That cannot be done: "+err.Error()
 	case r.Context().Err() != nil:
 		return

@@ -334,14 +334,14 @@ func (r refused) Error() string { return string(r) }
 // told are the errors that a client can do something about.
 var told = []error{
 	arc.ErrObjective, arc.ErrTaken, arc.ErrRunning, arc.ErrState, arc.ErrClosed, store.ErrNotFound,
-	store.ErrFull, queue.ErrInvalid, identity.ErrRejected, errStopped,
+	store.ErrFull, store.ErrInvalid, identity.ErrRejected, errStopped,
 	context.Canceled, context.DeadlineExceeded,
 }
 
 // explain returns an error as the client sees it.
 func (s *server) explain(ctx context.Context, name string, err error) string {
 	is := func(t error) bool { return errors.Is(err, t) }
-	if errors.As(err, new(*store.LimitError)) || errors.As(err, new(refused)) || slices.ContainsFunc(told, is) {
+	if errors.As(err, new(refused)) || slices.ContainsFunc(told, is) {
 		return fence.Clip(fence.Line(err.Error()), 1<<10)
 	}
 	reference := rand.Text()[:8]

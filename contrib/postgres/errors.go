@@ -71,7 +71,7 @@ func (s *Store) typed(err error, sent bool) error {
 	case "40001", "40P01", "55P03": // serialization failure, deadlock, no lock in time
 		return again{pg}
 	case "54000":
-		return &store.LimitError{What: "PostgreSQL refuses the key: " + pg.Message}
+		return fmt.Errorf("%w: PostgreSQL refuses the key: %w", store.ErrInvalid, pg)
 	case "53100":
 		return fmt.Errorf("%w: %w", store.ErrFull, pg)
 	case "XX001", "XX002":

@@ -23,7 +23,7 @@
 // session. Without a pooler, default_query_exec_mode=cache_statement makes commits faster.
 //
 // Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do
-// not compress to 2,600 bytes, which no index of PostgreSQL holds: a [store.LimitError].
+// not compress to 2,600 bytes, which no index of PostgreSQL holds: [store.ErrInvalid].
 package postgres
 
 import (

@@ -285,8 +285,7 @@ func TestSchema(t *testing.T) {
 	_, err = st.Commit(ctx, store.Op{Key: "a", Value: []byte("of a role without rights")})
 	require.NoError(t, err)
 	_, err = st.Commit(ctx, store.Op{Key: random(4000), Value: nil})
-	var limit *store.LimitError
-	require.ErrorAs(t, err, &limit)
+	require.ErrorIs(t, err, store.ErrInvalid)
 
 	given := schema(t) // by somebody who may make schemas
 	execute(t, dsn, "CREATE SCHEMA "+given+" AUTHORIZATION "+name)

@@ -42,7 +42,7 @@ var (
 	}.DecMode()
 )
 
-// Marshal returns the value of v (no pointer: cbor would copy), or a *[store.LimitError] over [MaxRecord].
+// Marshal returns the value of v (no pointer: cbor would copy), or [store.ErrInvalid] over [MaxRecord].
 func Marshal(v any) ([]byte, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(b)

@@ -63,8 +63,7 @@ func TestRefused(t *testing.T) {
 	require.ErrorIs(t, codec.Unmarshal([]byte("\x02"+string(good[1:])), new(record)), store.ErrVersion)
 
 	_, err = codec.Marshal(record{Text: strings.Repeat("x", codec.MaxRecord)})
-	var limit *store.LimitError
-	require.ErrorAs(t, err, &limit)
+	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = codec.Marshal(make(chan int))
 	require.Error(t, err)
 }

@@ -89,7 +89,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 	data = x.clean.Data(data)
 	_, err = schema.Read(data) // which has bounds
 	if err = cmp.Or(err, json.Unmarshal(data, &head)); err != nil {
-		return 0, 0, fmt.Errorf("identity: no document: %w", err)
+		return 0, 0, fmt.Errorf("identity: %w: no document: %w", store.ErrInvalid, err)
 	}
 	var p profile
 	var facts []fact
@@ -102,7 +102,7 @@ func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, er
 		err = errors.New("1 and 2 are known")
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("identity: document of version %q: %w", head.Version, err)
+		return 0, 0, fmt.Errorf("identity: %w: document of version %q: %w", store.ErrInvalid, head.Version, err)
 	}
 	for i := range facts {
 		f := &facts[i]

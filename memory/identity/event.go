@@ -70,7 +70,7 @@ func (x *Identity) Observe(ctx context.Context, events ...Event) (kept int, err 
 		case size > maxEvent || len(e.Topic) > maxContent:
 			return 0, cmp.Or(store.Limit("event", size, maxEvent), store.Limit("topic", len(e.Topic), maxContent))
 		case e.Address+e.Topic+e.Text == "", e.Dwell < 0, e.At.Year() < 1, e.At.Year() > 9999:
-			return 0, errors.New("identity: an event says nothing, or has a negative dwell or a time that is none")
+			return 0, fmt.Errorf("identity: %w: an event without a word, or of no time or dwell", store.ErrInvalid)
 		case excluded(host, p.ExcludedDomains), host == "" && e.Address != "" && len(p.ExcludedDomains) > 0:
 		default:
 			clean = append(clean, e)

@@ -78,20 +78,20 @@ func (f *fact) effective(at time.Time, halfLifeDays float64) float64 {
 func (f *fact) check() error {
 	switch {
 	case store.CheckID(f.ID) != nil || f.ID != strings.TrimSpace(f.ID):
-		return fmt.Errorf("identity: %q is no id of a fact", f.ID)
+		return fmt.Errorf("identity: %w: %q is no id of a fact", store.ErrInvalid, f.ID)
 	case strings.TrimSpace(f.Content) == "":
-		return fmt.Errorf("identity: fact %s has no content", f.ID)
+		return fmt.Errorf("identity: %w: fact %s has no content", store.ErrInvalid, f.ID)
 	case len(f.Content) > maxContent:
 		return store.Limit("content of a fact", len(f.Content), maxContent)
 	case !(f.Confidence >= 0 && f.Confidence <= 1):
-		return fmt.Errorf("identity: fact %s has the confidence %v, which is not in [0,1]", f.ID, f.Confidence)
+		return fmt.Errorf("identity: %w: fact %s has the confidence %v, which is not in [0,1]", store.ErrInvalid, f.ID, f.Confidence)
 	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity):
-		const why = "identity: fact %s is in no category, or of no maturity, that there is: %q, %q"
-		return fmt.Errorf(why, f.ID, f.Category, f.Maturity)
+		const why = "identity: %w: fact %s is in no category, or of no maturity, that there is: %q, %q"
+		return fmt.Errorf(why, store.ErrInvalid, f.ID, f.Category, f.Maturity)
 	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
-		return fmt.Errorf("identity: fact %s lacks a time, or was validated %d times", f.ID, f.ValidationCount)
+		return fmt.Errorf("identity: %w: fact %s lacks a time, or was validated %d times", store.ErrInvalid, f.ID, f.ValidationCount)
 	case f.UpdatedAt.Year() >= 9999: // a change is later, and no year after it can be written
-		return fmt.Errorf("identity: fact %s is of the year %d", f.ID, f.UpdatedAt.Year())
+		return fmt.Errorf("identity: %w: fact %s is of the year %d", store.ErrInvalid, f.ID, f.UpdatedAt.Year())
 	}
 	return nil
 }

@@ -20,8 +20,8 @@
 //
 // Facts are the tenant's own records under the scope, so what deletes the scope deletes them. All methods may
 // be called concurrently, and by several processes on a shared store: each change is one conditional commit,
-// and is durable when its method returns. Texts pass the sanitizer before they are kept. A projection reads
-// all facts of the scope: it is made for hundreds of them.
+// and is durable when its method returns. Texts pass the sanitizer before they are kept; what cannot be
+// kept is a store.ErrInvalid. A projection reads all facts of the scope: it is made for hundreds of them.
 //
 // Begin with fact.go, which is a fact's life; event.go infers, project.go chooses, document.go has the JSON.
 package identity
@@ -117,7 +117,7 @@ func (x *Identity) Profile(ctx context.Context) (Profile, error) {
 func (x *Identity) SetProfile(ctx context.Context, p Profile) error {
 	p.HalfLifeDays = cmp.Or(p.HalfLifeDays, defaultHalfLife)
 	if !(p.HalfLifeDays > 0) || math.IsInf(p.HalfLifeDays, 0) {
-		return fmt.Errorf("identity: a half-life of %v days", p.HalfLifeDays)
+		return fmt.Errorf("identity: %w: a half-life of %v days", store.ErrInvalid, p.HalfLifeDays)
 	}
 	p.ExcludedDomains = slices.Clone(p.ExcludedDomains)
 	for i, d := range p.ExcludedDomains {

@@ -125,7 +125,7 @@ func TestAdd(t *testing.T) {
 	for _, d := range []identity.Fact{{}, {Content: "x", Category: "hobby"}, {Content: "x", Confidence: math.NaN()}, {Content: "x", Confidence: 2},
 		{Content: strings.Repeat("x", 5000)}} {
 		_, err = x.Add(t.Context(), d)
-		require.Error(t, err, d)
+		require.ErrorIs(t, err, store.ErrInvalid, d)
 	}
 	f, err = x.Add(t.Context(), identity.Fact{Content: "token ghp_" + strings.Repeat("a1B2c3", 6)})
 	require.NoError(t, err)
@@ -285,7 +285,7 @@ func TestEventsAreRolledUp(t *testing.T) {
 	require.Equal(t, .5, facts[0].Confidence, "nobody has looked at it")
 	for _, e := range []identity.Event{{}, {Topic: "x", Dwell: -1}, {Text: strings.Repeat("x", 1<<15)}} {
 		_, err = x.Observe(t.Context(), e)
-		require.Error(t, err)
+		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestVersion2(t *testing.T) {
 		for _, bad := range []string{`null`, `[]`, `"2.0.0"`, `{"version":"3.0.0"}`, `{}`, string(doc(`{"id":"b"}`)), string(doc(fmt.Sprintf(fact, "x", "yesterday"))),
 			string(doc(fmt.Sprintf(fact, "y", "2027-01-01T00:00:00Z"), `{"id":"c","confidence":2}`)), `{"meta":{},"expertise":3}`} {
 			_, _, err := x.Import(t.Context(), []byte(bad))
-			require.Error(t, err, bad)
+			require.ErrorIs(t, err, store.ErrInvalid, bad)
 		}
 		after, err := x.Export(t.Context())
 		require.NoError(t, err)
@@ -378,7 +378,7 @@ func TestHostileEvents(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := x.Observe(t.Context(), identity.Event{Topic: strings.Repeat("x", 4<<10+1)})
-	require.Error(t, err)
+	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = x.Observe(t.Context(), slices.Repeat([]identity.Event{{Topic: strings.Repeat("x", 4<<10)}}, 3)...)
 	require.NoError(t, err)
 	found, err := x.Infer(t.Context(), 0)
@@ -398,7 +398,7 @@ func TestHostileDocuments(t *testing.T) {
 	x, now := open(t, store.NewMem())
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
 	_, _, err := x.Import(t.Context(), doc(`"facts":[],"deep":`+deep))
-	require.Error(t, err)
+	require.ErrorIs(t, err, store.ErrInvalid)
 	_, _, err = x.Import(t.Context(), doc(`"facts":[`+fact("for ever", "9999-12-31T23:59:59.9999Z")+`]`))
 	require.ErrorContains(t, err, "of the year 9999") // a later time could not be read again
 	taken, kept, err := x.Import(t.Context(), doc(`"facts":[`+fact("new", "2026-01-02T00:00:00Z")+","+fact("old", "2026-01-01T00:00:00Z")+`]`))
@@ -422,7 +422,7 @@ func TestHostileDocuments(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mine", f.Content, "a change is later than what it changes")
 	_, err = x.Observe(t.Context(), identity.Event{Topic: "x", At: time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)})
-	require.Error(t, err, "a time that cannot be read again")
+	require.ErrorIs(t, err, store.ErrInvalid, "a time that cannot be read again")
 }
 
 func TestNoSecretIsKept(t *testing.T) {

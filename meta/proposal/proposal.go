@@ -29,7 +29,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,9 +84,6 @@ const (
 	maxText   = 64 << 10
 )
 
-// ErrInvalid is wrapped by the errors of a Proposal that cannot be kept, and of a decision out of turn.
-var ErrInvalid = errors.New("proposal: invalid")
-
 // Book has the proposals of a scope. It may be used concurrently, also by several processes on one store: it
 // keeps nothing in memory, and each call reads what it needs.
 type Book struct {
@@ -122,7 +118,7 @@ var places = map[string]int{"first": -1, "last": 1, "paused": 2}
 // store.Sub, where an Agent or a Layer has the same store; a nil now is time.Now.
 func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() time.Time) (*Book, error) {
 	if err := scope.Check(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, fmt.Errorf("proposal: %w", err)
 	}
 	b := &Book{g: g, scope: scope, now: call.Clock(now), clean: redact.New(nil)}
 	_, err := b.All(ctx)
@@ -209,11 +205,11 @@ func (p *Proposal) check() error {
 	switch {
 	case !slices.Contains([]string{"goal", "action", "worker", "config"}, p.Kind),
 		strings.TrimSpace(p.Subject) == "", p.Samples < 0:
-		return fmt.Errorf("%w: it has a kind, a subject, and samples from 0", ErrInvalid)
+		return fmt.Errorf("proposal: %w: it has a kind, a subject, and samples from 0", store.ErrInvalid)
 	case len(p.Subject) > 1<<10, len(p.Reason) > maxText, len(p.Change) > maxText:
-		return fmt.Errorf("%w: a subject has at most 1 KiB, a text 64", ErrInvalid)
+		return fmt.Errorf("proposal: %w: a subject has at most 1 KiB, a text 64", store.ErrInvalid)
 	case p.Kind == "worker" && unread:
-		return fmt.Errorf("%w: the change is a worker, a skill and a standing: %q", ErrInvalid, p.Change)
+		return fmt.Errorf("proposal: %w: the change is a worker, a skill and a standing: %q", store.ErrInvalid, p.Change)
 	}
 	return nil
 }
@@ -222,7 +218,7 @@ func (p *Proposal) check() error {
 // why, of one that is Gathering or Ready; Undone of one that is Approved. An unknown id is store.ErrNotFound.
 func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string) (p Proposal, err error) {
 	if by == "" || to == Rejected && note == "" {
-		return p, fmt.Errorf("%w: a decision has a name, and a rejection a note", ErrInvalid)
+		return p, fmt.Errorf("proposal: %w: a decision has a name, and a rejection a note", store.ErrInvalid)
 	}
 	return b.change(ctx, id, func(r *record) error {
 		if r.ID == "" {
@@ -236,8 +232,8 @@ func (b *Book) Decide(ctx context.Context, id string, to Status, by, note string
 			r.Note = strings.TrimSuffix(b.clean.Prose(by)+": "+b.clean.Prose(note), ": ")
 			return nil
 		}
-		const no = "%w: one that is %s, of %d samples, becomes %s"
-		return fmt.Errorf(no, ErrInvalid, r.Status, r.Samples, to)
+		const no = "proposal: %w: one that is %s, of %d samples, becomes %s"
+		return fmt.Errorf(no, store.ErrInvalid, r.Status, r.Samples, to)
 	})
 }
 

@@ -158,8 +158,8 @@ func TestWorker(t *testing.T) {
 		return err
 	}
 	require.Equal(t, []string{"bad", "good", "new"}, order())
-	require.ErrorIs(t, decide(p.ID, proposal.Undone, "anna", ""), proposal.ErrInvalid)
-	require.ErrorIs(t, decide(p.ID, proposal.Approved, "", ""), proposal.ErrInvalid)
+	require.ErrorIs(t, decide(p.ID, proposal.Undone, "anna", ""), store.ErrInvalid)
+	require.ErrorIs(t, decide(p.ID, proposal.Approved, "", ""), store.ErrInvalid)
 	require.ErrorIs(t, decide("none", proposal.Approved, "anna", ""), store.ErrNotFound)
 	require.NoError(t, decide(p.ID, proposal.Approved, "anna", "seen"))
 	require.Equal(t, []string{"good", "new", "bad"}, order())
@@ -199,7 +199,7 @@ func TestWorker(t *testing.T) {
 	require.Len(t, ready(), 1)
 	w.pass(8 * 24 * time.Hour)
 	require.Empty(t, ready())
-	require.ErrorIs(t, decide(p.ID, proposal.Approved, "anna", ""), proposal.ErrInvalid, "it has expired")
+	require.ErrorIs(t, decide(p.ID, proposal.Approved, "anna", ""), store.ErrInvalid, "it has expired")
 }
 
 // What is approved decides whom an Agent asks.
@@ -239,9 +239,9 @@ func TestEvidence(t *testing.T) {
 	require.Equal(t, []proposal.Status{proposal.Ready, proposal.Ready, proposal.Gathering},
 		[]proposal.Status{ps[0].Status, ps[1].Status, ps[2].Status}, "a worker needs 50 samples")
 	_, err := w.book.Decide(t.Context(), ps[2].ID, proposal.Approved, "anna", "")
-	require.ErrorIs(t, err, proposal.ErrInvalid)
+	require.ErrorIs(t, err, store.ErrInvalid)
 	_, err = w.book.Decide(t.Context(), ps[2].ID, proposal.Rejected, "anna", "")
-	require.ErrorIs(t, err, proposal.ErrInvalid, "a rejection says why")
+	require.ErrorIs(t, err, store.ErrInvalid, "a rejection says why")
 	rejected, err := w.book.Decide(t.Context(), ps[2].ID, proposal.Rejected, "anna", "it was the network")
 	require.NoError(t, err)
 	require.Equal(t, "anna: it was the network", rejected.Note)
@@ -265,7 +265,7 @@ func TestEvidence(t *testing.T) {
 		{Kind: "goal", Subject: "s", Samples: -1},
 	} {
 		_, err := w.book.Propose(t.Context(), p)
-		require.ErrorIs(t, err, proposal.ErrInvalid)
+		require.ErrorIs(t, err, store.ErrInvalid)
 	}
 }
 

@@ -174,9 +174,9 @@ func limits(k *kit) {
 	longest := strings.Repeat("k", maxKey-k.Prefix)
 	for name, key := range map[string]string{"empty": "", "long": longest + "k", "invalid": "a\xff"} {
 		_, err := k.Get(k.ctx, key)
-		k.limit(err, "get of a key that is "+name)
+		k.is(err, store.ErrInvalid, "get of a key that is "+name)
 		_, err = k.Commit(k.ctx, put("b", "1"), put(key, "1"))
-		k.limit(err, "commit of a key that is "+name)
+		k.is(err, store.ErrInvalid, "commit of a key that is "+name)
 	}
 	many := make([]store.Op, maxOps)
 	for i := range many {
@@ -196,7 +196,7 @@ func limits(k *kit) {
 		"a key twice":       {put("b", "1"), put("b", "2")},
 	} {
 		_, err := k.Commit(k.ctx, ops...)
-		k.limit(err, "commit of "+name)
+		k.is(err, store.ErrInvalid, "commit of "+name)
 	}
 	k.equal(k.all(store.Range{}), []string{"a=1"}, "entries after what was refused")
 	many[0].Key = longest

@@ -109,11 +109,6 @@ func (k *kit) is(err, want error, doing string) {
 	k.must(errors.Is(err, want), "%s: error %v, want %v", doing, err, want)
 }
 
-func (k *kit) limit(err error, doing string) {
-	_, ok := errors.AsType[*store.LimitError](err)
-	k.must(ok, "%s: error %v, want a *LimitError", doing, err)
-}
-
 func (k *kit) equal(got, want any, what string) {
 	k.must(reflect.DeepEqual(got, want), "%s: got %v, want %v", what, got, want)
 }
