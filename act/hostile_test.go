@@ -60,6 +60,8 @@ func TestModeInJSON(t *testing.T) {
 	}
 	require.Equal(t, "?", act.Mode(9).String())
 	require.Equal(t, "?", act.Mode(-1).String())
+	require.Equal(t, "?", act.Blast(5).String())
+	require.Equal(t, "public", act.Blast(4).String())
 	for _, other := range []string{`"Gated"`, `"5"`, `""`, `3`} {
 		require.Error(t, json.Unmarshal([]byte(other), new(act.Mode)), other)
 	}

@@ -56,8 +56,7 @@ func NewRunner(
 		flaw(w.Executor == nil, "no executor")
 		flaw(len(w.Gates) == 0, "no gate decides whether it has delivered; act.NoGate says that none can")
 		flaw(slices.Contains(w.Gates, nil), "a gate is nil")
-		known := w.Mode >= Autonomous && w.Mode <= Compound && w.Blast >= Self && w.Blast <= Public
-		flaw(!known, "there is no such mode or blast")
+		flaw(w.Mode.String() == "?" || w.Blast.String() == "?", "there is no such mode or blast")
 		inRange := w.Prior >= 0 && w.Prior <= 1 && w.Price >= 0 && w.Timeout >= 0
 		flaw(!inRange, "its prior, price or timeout is out of range")
 		input, err := schema.Compile(w.Input)

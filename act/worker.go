@@ -49,8 +49,10 @@ const (
 	Public               // what everybody sees
 )
 
-// String returns the radius's name: "self", "project", "repo", "fleet" or "public".
-func (b Blast) String() string { return [...]string{"self", "project", "repo", "fleet", "public"}[b] }
+// String returns the radius's name: "self", "project", "repo", "fleet" or "public"; "?" of none of these.
+func (b Blast) String() string {
+	return [...]string{"self", "project", "repo", "fleet", "public", "?"}[min(uint(b), 5)]
+}
 
 // Worker is an Executor with what it can do and under which conditions.
 type Worker struct {
@@ -70,8 +72,7 @@ type Worker struct {
 	Irreversible bool               // once a run unless a person says so, see [Do]; in a plan that fires it asks
 	AskAbove     map[string]float64 // asks where the input of a name is further from 0, no number, or absent
 	Secrets      []string           // names of the secrets that it gets
-
-	input *schema.Schema // compiled, of one that a Runner has
+	input        *schema.Schema     // compiled, of one that a Runner has
 }
 
 // Executor does a task. It returns when ctx ends, and must not change the Call. An error may be a

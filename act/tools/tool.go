@@ -115,7 +115,7 @@ func check(ts []Tool) (byName map[string]*Tool, cards []reason.Tool, _ error) {
 			err = t.wrong
 		case t.Call == nil:
 			err = errors.New("nothing to call")
-		case t.Mode < act.Autonomous || t.Mode > act.Compound || t.Blast < act.Self || t.Blast > act.Public:
+		case t.Mode.String() == "?", t.Blast.String() == "?":
 			err = errors.New("there is no such mode or blast")
 		case t.Executor != nil, len(t.Gates)+len(t.Skills)+len(t.Effects) > 0, t.Prior+t.Price != 0, t.ByName:
 			err = errors.New("a tool has no Executor, Gates, Skills, Effects, Prior, Price or ByName")
