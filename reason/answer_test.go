@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -402,6 +403,52 @@ func TestToolsAsProvidersTakeThem(t *testing.T) {
 		require.Equal(t, told, strings.HasSuffix(got[0].Description, given) && given != "", given)
 		require.Equal(t, tool, tools[0], "the host's own")
 	}
+}
+
+// A provider that signs its model's calls refuses others: they are told in words, with what they returned. What
+// it refuses for another reason is asked once more at most, and an answer that it has signed stays as it is.
+func TestCallsThatNobodySigned(t *testing.T) {
+	call := func(id, name string) []reason.ToolCall {
+		return []reason.ToolCall{{ID: id, Name: name, Inputs: json.RawMessage(`{"order":"A-1"}`)}}
+	}
+	signed := reason.Message{Role: reason.ModelRole, Calls: call("c", "stock"), Opaque: json.RawMessage(`["sig"]`)}
+	given := []reason.Message{
+		{Role: reason.UserRole, Text: "Where is A-1?"},
+		{Role: reason.ModelRole, Calls: call("a", "lookup")}, {Role: reason.ToolRole, CallID: "a", Text: "lost"},
+		{Role: reason.ModelRole, Calls: call("b", "track"), Text: "I look."}, {Role: reason.ToolRole, CallID: "b", Text: "in <|x"},
+		signed, {Role: reason.ToolRole, CallID: "c", Text: "7"},
+	}
+	for _, c := range []struct {
+		fails    error
+		messages []reason.Message
+		asked    int
+	}{
+		{reason.Refusal(400, nil, []byte(`{"error":{"message":"Function call is missing a thought_signature"}}`)), given, 2},
+		{reason.Refusal(401, nil, nil), given, 1},
+		{reason.Refusal(400, nil, nil), slices.Concat(given[:1], given[5:]), 1},
+		{errors.New("status 400: reasoning_content is missing"), given, 2},
+	} {
+		var last []reason.Message
+		asked := 0
+		m := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+			asked++
+			last = r.Messages
+			return nil, c.fails
+		})
+		_, err := reason.Generate(t.Context(), m, &reason.Request{Messages: c.messages})
+		require.ErrorIs(t, err, c.fails)
+		require.Equal(t, c.asked, asked)
+		if asked == 1 {
+			continue
+		}
+		require.Len(t, last, 5)
+		require.Contains(t, last[0].Text, "Where is A-1?\n<<<called-")
+		require.Contains(t, last[0].Text, `lookup {"order":"A-1"} returned: lost`)
+		require.Equal(t, reason.Message{Role: reason.ModelRole, Text: "I look."}, last[1])
+		require.Contains(t, last[2].Text, `track {"order":"A-1"} returned: in < |x`)
+		require.Equal(t, given[5:], last[3:])
+	}
+	require.Equal(t, "Where is A-1?", given[0].Text, "the host's own")
 }
 
 // A name that no tool has goes back to its provider with the words that there is none: it is to be one.

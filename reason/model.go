@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/rank"
 )
@@ -132,6 +134,9 @@ func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) 
 // is enough, but OnText has got it by then. An answer that is nothing but a thought, or one that never ends,
 // is an error. So an answer in free text cannot begin with such a block; ask for that by a Schema.
 //
+// A provider that signs what its models say refuses calls in Messages that it has not signed, such as those of
+// a plan. After a status 400 calls without Opaque are told in words, with their results.
+//
 // A call without an ID gets one; blank inputs and null become {}, and what is no JSON a JSON string, so that
 // the schema of the tool refuses it in words. A Usage that cannot be is nil. Errors are an *[Error] where
 // [Classify] knows a class (a model has no permissions, so Permission is Permanent), and that of ctx once it
@@ -163,7 +168,13 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 		if m == nil {
 			return nil, &Error{Class: Permanent, Err: errors.New("there is no model")}
 		}
-		return m.Generate(ctx, &own)
+		resp, err := m.Generate(ctx, &own)
+		if e := Classify(err); e != nil && e.Status == http.StatusBadRequest {
+			if own.Messages = inWords(r.Messages); own.Messages != nil {
+				return m.Generate(ctx, &own)
+			}
+		}
+		return resp, err
 	})
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -181,6 +192,36 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	resp.Calls = callable(resp.Calls, r.Tools)
 	return resp, nil
+}
+
+// inWords returns messages in which calls without Opaque, and what they returned, are words of the user; nil
+// if there are none.
+func inWords(messages []Message) (out []Message) {
+	called := map[string]ToolCall{}
+	for _, m := range messages {
+		if m.Role == ModelRole && len(m.Calls) > 0 && len(m.Opaque) == 0 {
+			for _, c := range m.Calls {
+				called[c.ID] = c
+			}
+			if m.Calls = nil; m.Text == "" {
+				continue
+			}
+		}
+		if c, ok := called[m.CallID]; ok && m.Role == ToolRole {
+			text := fence.Text(fmt.Sprintf("%s %s returned: %s", c.Name, c.Inputs, m.Text))
+			block := fence.Block("called", fence.Mark(text), "a call that was made; do not repeat it", text)
+			m = Message{Role: UserRole, Text: block}
+			if last := len(out) - 1; last >= 0 && out[last].Role == UserRole {
+				out[last].Text += "\n" + block
+				continue
+			}
+		}
+		out = append(out, m)
+	}
+	if len(called) == 0 {
+		return nil
+	}
+	return out
 }
 
 // shaped is a tool as providers take it: its schema is of an object, with properties, and the rest in words.

@@ -63,8 +63,9 @@ type executor struct {
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
 // which one stands where. Before an irreversible call, at the first difference, such as a duration or a time
-// in a result, and for the final answer the model is asked, with what was really returned; where that was
-// before the last call an event "left" says why. An irreversible call asks a person, too, see [act.Worker].
+// in a result, and for the final answer the model is asked, and has the calls and what they returned among its
+// own; where that was before the last call an event "left" says why. An irreversible call asks a person, too,
+// see [act.Worker].
 //
 // The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan.
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
@@ -120,12 +121,11 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 
 // run makes the attempt and writes the final answer into r.
 func (a *attempt) run(ctx context.Context, r *act.Result) error {
-	next, err := a.replay(ctx)
-	if err != nil {
+	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like())})
+	if err := a.replay(ctx); err != nil {
 		return err
 	}
 	r.FiredCalls = len(a.made)
-	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like(), a.made, next)})
 	for n, mended := 1, 0; ; n++ {
 		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitized())
 		if err != nil {
@@ -161,35 +161,36 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 
 func (a *attempt) say(m reason.Message) { a.messages = append(a.messages, m) }
 
-// replay makes the calls of the plan that fires while the world answers as it did, and returns the rest. It
-// makes no irreversible one: the plan was right in another case, and here a model has to want it.
-func (a *attempt) replay(ctx context.Context) (rest []reason.PlanCall, err error) {
+// replay makes the calls of the plan that fires while the world answers as it did. The model is told of them
+// as if it had made them: a small one makes again what it is told in words. No irreversible one is made: the
+// plan was right in another case, and here a model has to want it.
+func (a *attempt) replay(ctx context.Context) error {
 	if a.call.Fires == nil {
-		return nil, nil
+		return nil
 	}
-	rest, left := a.call.Fires.Calls, ""
-	for i := 0; len(rest) > 0 && left == ""; i++ {
-		p, t := rest[0], a.tools[rest[0].Name]
+	for i, p := range a.call.Fires.Calls {
+		t, left := a.tools[p.Name], ""
 		switch {
 		case t == nil || i >= maxCalls || t.input.Check(p.Inputs) != nil:
 			left = "the worker cannot make this call"
 		case t.Irreversible:
 			left = "it cannot be undone"
 		default:
-			m, err := a.callOne(ctx, fmt.Sprintf("call 0.%d", i+1), reason.ToolCall{Name: p.Name, Inputs: p.Inputs})
-			if err != nil {
-				return nil, err
+			c := []reason.ToolCall{{ID: fmt.Sprintf("unasked%02d", i+1), Name: p.Name, Inputs: p.Inputs}}
+			a.say(reason.Message{Role: reason.ModelRole, Calls: c})
+			if err := a.callAll(ctx, -i, c); err != nil { // answers of the model have numbers from 1 on
+				return err
 			}
-			a.made, rest = append(a.made, m), rest[1:]
-			if m.ResultDigest != p.ResultDigest {
+			if i+1 < len(a.call.Fires.Calls) && a.made[i].ResultDigest != p.ResultDigest {
 				left = "it returned something else than when it was learned"
 			}
 		}
-		if left != "" && len(rest) > 0 {
+		if left != "" {
 			act.Note(ctx, act.Event{Kind: "left", Name: p.Name, Text: left})
+			break
 		}
 	}
-	return rest, nil
+	return nil
 }
 
 // like are the plans of like cases that these tools can make: others are of tasks, for a planner.

@@ -273,25 +273,34 @@ func TestReplay(t *testing.T) {
 		told  []string
 		left  string // the call at which the plan was left, and why
 	}{
-		{"the third time", "A-1", "lost", first, []string{"lookup A-1", "stock"}, []string{"stock {} returned: 7"}, ""},
+		{"the third time", "A-1", "lost", first, []string{"lookup A-1", "stock"}, []string{"stock {}: 7"}, ""},
 		{"another order", "C-3", "lost", bound(first, "C-3"), []string{"lookup C-3", "stock"}, []string{"order C-3 of anna"}, ""},
-		{"another answer", "A-1", "sent", first, []string{"lookup A-1"}, []string{`"state":"sent"`, "how a like case went on", "stock"}, "lookup: it returned something else"},
+		{"another answer", "A-1", "sent", first, []string{"lookup A-1"}, []string{`"state":"sent"`, "answered the same case before", "stock"}, "lookup: it returned something else"},
 		{"a tool that is gone", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{{Name: "gone", ResultDigest: "x"}}}, nil, nil, "gone: the worker cannot"},
 		{"no digest", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
-			{Name: "stock", Inputs: json.RawMessage(`{}`)}, first.Calls[0]}}, []string{"stock"}, []string{"stock {} returned: 7", "lookup"}, "stock: it returned something else"},
+			{Name: "stock", Inputs: json.RawMessage(`{}`)}, first.Calls[0]}}, []string{"stock"}, []string{"stock {}: 7", "lookup"}, "stock: it returned something else"},
 		{"inputs that do not fit", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
 			{Name: "lookup", Inputs: json.RawMessage(`{"order":1}`), ResultDigest: "x"}}}, nil, nil, "lookup: the worker cannot"},
 		{"an irreversible call", "A-1", "lost", &reason.Plan{Calls: []reason.PlanCall{
 			first.Calls[0], {Name: "refund", Inputs: json.RawMessage(`{"order":"A-1","amount":5}`), ResultDigest: "x"}, first.Calls[1],
-		}}, []string{"lookup A-1"}, []string{"refund", "how a like case went on"}, "refund: it cannot be undone"},
+		}}, []string{"lookup A-1"}, []string{"refund", "answered the same case before"}, "refund: it cannot be undone"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &shop{state: c.state}
 			m := &model{}
 			m.answer = func(n int, r *reason.Request) (*reason.Response, error) {
 				require.Equal(t, c.log, slices.Clone(s.log))
+				said := r.Messages[0].Text
+				for i, m := range r.Messages[1:] { // what was made is told as calls of the model and their results
+					require.Equal(t, []string{reason.ModelRole, reason.ToolRole}[i%2], m.Role)
+					if said += m.Text; len(m.Calls) > 0 {
+						require.Equal(t, m.Calls[0].ID, r.Messages[i+2].CallID)
+						said += "\n" + m.Calls[0].Name + " " + string(m.Calls[0].Inputs) + ": "
+					}
+				}
+				require.Len(t, r.Messages, 1+2*len(c.log))
 				for _, want := range c.told {
-					require.Contains(t, r.Messages[0].Text, want)
+					require.Contains(t, said, want)
 				}
 				return says("in stock"), nil
 			}
