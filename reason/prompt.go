@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -100,7 +99,7 @@ func newPrompt(b *Brief, asked ...string) *prompt {
 		2*maxSaid, each(b.Memories, p.memory)...)
 	p.add("facts", "What is known of the person or project:", maxSaid, each(b.Facts, item)...)
 	p.add("suggestions", "Plans that delivered cases like this one. {name} stands for a value of this one:",
-		2*maxSaid, each(b.Suggestions, suggestion)...)
+		2*maxSaid, each(b.Suggestions, func(s Suggestion) string { return item(suggestion(s)) })...)
 	p.add("lineage", "What this run has delivered, the latest first:", maxSaid, latest(b.Lineage, delivery)...)
 	p.add("advice", "How the session is going:", maxSaid, b.Advice)
 	p.add("manuals", "How the host wants such work to be done:", whole, each(b.Manuals, func(m Skill) string {
@@ -147,25 +146,16 @@ func card(w Card) string {
 	return s
 }
 
+// suggestion is a suggested plan on a line, calls are those of a plan.
 func suggestion(s Suggestion) string {
-	var b strings.Builder
-	names := strings.Join(slices.Sorted(maps.Keys(s.Parameters)), ", ")
-	fmt.Fprintf(&b, "[%s] delivered %d times, refused %d times; parameters: %s\n",
-		s.Name, s.Delivered, s.Refused, names)
-	if s.Differs != "" {
-		b.WriteString("what differs: " + s.Differs + "\n")
-	}
-	for i, c := range s.Plan.Calls {
-		fmt.Fprintf(&b, "%d. %s", i+1, c.Name)
-		if c.Text != "" {
-			b.WriteString(" " + c.Text)
-		}
-		if len(c.Inputs) > 0 {
-			b.WriteString(" " + string(c.Inputs))
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
+	of := fmt.Sprintf("delivered %d×, refused %d×; %s", s.Delivered, s.Refused, fence.Line(s.Differs))
+	return fmt.Sprintf("%s (%s): %s", s.Name, strings.TrimSuffix(of, "; "), calls(s.Plan))
+}
+
+func calls(p Plan) string {
+	return strings.Join(each(p.Calls, func(c PlanCall) string {
+		return fence.Line(c.Name + " " + c.Text + " " + string(c.Inputs))
+	}), "; ")
 }
 
 // render returns the prompt within a budget of tokens. Items come in until one does not fit, and none behind
@@ -216,11 +206,6 @@ func (k Known) Prompt() string {
 			b.WriteString(title + "\n- " + strings.Join(lines, "\n- ") + "\n")
 		}
 	}
-	calls := func(p Plan) string {
-		return fence.Line(strings.Join(each(p.Calls, func(c PlanCall) string {
-			return strings.TrimSpace(c.Name + " " + string(c.Inputs))
-		}), "; "))
-	}
 	n := 0
 	for n < len(k.Memories) && k.Memories[n].Record.Kind == memory.Rule {
 		n++
@@ -234,10 +219,7 @@ func (k Known) Prompt() string {
 		}
 	}
 	const like = "that answered cases like this; {name} stands for a value of this one, or of an earlier result"
-	data("plans", like, each(k.Suggestions, func(s Suggestion) string {
-		of := fmt.Sprintf("delivered %d×, refused %d×; %s", s.Delivered, s.Refused, fence.Line(s.Differs))
-		return fmt.Sprintf("%s (%s): %s", s.Name, strings.TrimSuffix(of, "; "), calls(s.Plan))
-	})...)
+	data("plans", like, each(k.Suggestions, suggestion)...)
 	if k.Fires != nil {
 		data("calls", "that answered the same case before; do not repeat one whose result you see", calls(*k.Fires))
 	}
