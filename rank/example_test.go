@@ -42,7 +42,7 @@ func Example() {
 		fmt.Printf("%s %.2f\n", s.Name, s.Score)
 	}
 	fmt.Println(book.Explain(task, candidates)[1])
-	for candidate, skill := range book.Known() {
+	for candidate, skill := range book.Candidates() {
 		d := book.Day(candidate, skill, now)
 		fmt.Println(candidate, d.Attempts, d.Delivered, d.Priced, *d.CostUSD)
 	}
@@ -78,7 +78,7 @@ func ExampleBook_Day() {
 		}
 	}
 	tasks, spent := map[string]int{}, 0.0
-	for model, kind := range book.Known() {
+	for model, kind := range book.Candidates() {
 		for d := range 31 { // the last 31 days are kept
 			s := book.Day(model, kind, now.AddDate(0, 0, -d))
 			tasks[kind] += s.Attempts

@@ -23,8 +23,8 @@ type Stats struct {
 	P50, P95               time.Duration // of wall time; only Book.Health has them
 }
 
-// Known yields the candidates of the scope with the skills that they have samples at, in this order.
-func (b *Book) Known() iter.Seq2[string, string] {
+// Candidates yields the candidates of the scope with the skills that they have samples at, in this order.
+func (b *Book) Candidates() iter.Seq2[string, string] {
 	b.mu.Lock()
 	var pairs [][2]string
 	for skill, sk := range b.scope.skills {

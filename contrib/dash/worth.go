@@ -115,7 +115,7 @@ func workers(rq *request, from time.Time) ([]bill, error) {
 		return nil, err
 	}
 	var out []bill
-	for name := range book.Known() {
+	for name := range book.Candidates() {
 		if n := len(out); n > 0 && out[n-1].Name == name {
 			continue // at another skill
 		}

@@ -82,7 +82,7 @@ func (t tally) String() string {
 // figures proposes what the figures of workers call for.
 func (b *Book) figures(book *rank.Book) (found []Proposal) {
 	now, skills := b.now(), map[string][]string{}
-	for worker, skill := range book.Known() {
+	for worker, skill := range book.Candidates() {
 		skills[skill] = append(skills[skill], worker)
 	}
 	for _, skill := range slices.Sorted(maps.Keys(skills)) {

@@ -52,7 +52,7 @@ func (k *Keeper) fleet(ctx context.Context) (any, error) {
 	}
 	agents, byName, skills := []any{}, map[string]any{}, map[string]any{}
 	worst, orphans, seen := 0.0, 0, map[string]bool{"": true}
-	for name, skill := range book.Known() {
+	for name, skill := range book.Candidates() {
 		if byName[name] == nil {
 			of := figuresOf(book, name)
 			byName[name], worst = of, max(worst, of["failureRate1h"].(float64))
