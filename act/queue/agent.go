@@ -13,9 +13,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Run returns a Handler that has an Agent run each job as an objective: what objective returns, or, where it
-// is nil, Subject and Description as Text, and Input as Inputs. One without a Scope has the job's. One
-// without an ID has that of the job and its round: a later attempt goes on with the run, as that was begun.
+// AgentHandler returns a Handler that has an Agent run each job as an objective: what objective returns, or,
+// where it is nil, Subject and Description as Text, and Input as Inputs. An Objective without a Scope gets the
+// job's. One without an ID gets one of the job and its round, so that a later attempt goes on with the run.
 //
 //	delivered        Completed; Summary is the answer
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
@@ -24,10 +24,10 @@ import (
 //	under way        Pending for 30 s, and no attempt is spent: others have the run, or a has no Workers
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
-// What [Queue.Update] makes of a job does not reach its run, but where a blocked one is tried again: that is
-// told the texts, if they are others. For other work end the run by [arc.View.Cancel], or it goes on by
-// itself, and add another job. Its ID is "job/", the job's, and more. Where a has no Workers do not Dispatch.
-func Run(a *arc.Agent, objective func(Job) arc.Objective) Handler {
+// [Queue.Update] changes the job, not its run; only a blocked run that is tried again is told changed texts.
+// For other work end the run by [arc.View.Cancel], or it goes on by itself, and add another job. The run's ID
+// begins with "job/" and the job's. Where a has no Workers do not Dispatch.
+func AgentHandler(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {
 			return arc.Objective{Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input}

@@ -39,7 +39,7 @@ func TestAgentAgain(t *testing.T) {
 		attempt := func() queue.Job {
 			j, err := q.Claim(t.Context())
 			require.NoError(t, err)
-			_, err = queue.Run(a, nil)(t.Context(), &j)
+			_, err = queue.AgentHandler(a, nil)(t.Context(), &j)
 			require.NoError(t, err)
 			return j
 		}
@@ -115,7 +115,7 @@ func TestAgent(t *testing.T) {
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- q.Dispatch(ctx, 2, queue.Run(a, nil)) }()
+		go func() { done <- q.Dispatch(ctx, 2, queue.AgentHandler(a, nil)) }()
 		defer func() {
 			stop()
 			require.NoError(t, <-done)
@@ -212,7 +212,7 @@ func TestAgentGoesOnWithItsRun(t *testing.T) {
 			attempt := func(scope store.Scope) queue.Job {
 				j, err := q.Claim(ctx)
 				require.NoError(t, err)
-				_, err = queue.Run(agent(scope), nil)(ctx, &j)
+				_, err = queue.AgentHandler(agent(scope), nil)(ctx, &j)
 				require.NoError(t, err)
 				require.NoError(t, q.End(ctx, j, nil))
 				j, err = q.Get(ctx, j.ID)
@@ -248,7 +248,7 @@ func TestAgentGivesUp(t *testing.T) {
 	defer a.Close()
 	attempt := func(o arc.Objective) queue.Job {
 		j := queue.Job{Draft: queue.Draft{Subject: "x"}, ID: "abc", Started: time.Now()}
-		_, err := queue.Run(a, func(queue.Job) arc.Objective { return o })(t.Context(), &j)
+		_, err := queue.AgentHandler(a, func(queue.Job) arc.Objective { return o })(t.Context(), &j)
 		require.NoError(t, err)
 		return j
 	}
@@ -282,7 +282,7 @@ func TestAgentCron(t *testing.T) {
 		id := add(t, q, queue.Draft{Subject: "Back up", Cron: "0 * * * *"}).ID
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- q.Dispatch(ctx, 1, queue.Run(a, nil)) }()
+		go func() { ended <- q.Dispatch(ctx, 1, queue.AgentHandler(a, nil)) }()
 		time.Sleep(30 * time.Minute)
 		for hour := range 2 {
 			time.Sleep(time.Hour)

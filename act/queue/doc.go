@@ -1,6 +1,6 @@
 // Package queue keeps jobs in a tenant's store until they are done: work that outlives the process, in order
-// of priority, by any number of workers, in one process or in several that share the store. [Run] is the
-// handler that has an arc.Agent work on them.
+// of priority, by any number of workers, in one process or in several that share the store.
+// [AgentHandler] has an arc.Agent work on them.
 //
 // # Life of a job
 //

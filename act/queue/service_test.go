@@ -43,7 +43,7 @@ func serve(ctx context.Context, dir string, host arc.Host, more ...queue.Draft) 
 		}
 	}
 	context.AfterFunc(ctx, func() { stop(agent, st) })  // else a run that waits for an outage holds it
-	return jobs.Dispatch(ctx, 4, queue.Run(agent, nil)) // until ctx ends
+	return jobs.Dispatch(ctx, 4, queue.AgentHandler(agent, nil)) // until ctx ends
 }
 
 // stop has runs reach their next commit, which may take 20 s, and cancels those that do not. 5 s later nothing
@@ -139,7 +139,7 @@ func TestJobsAfterAnOutage(t *testing.T) {
 	for _, want := range []queue.State{queue.Blocked, queue.Completed} {
 		j, err := jobs.Claim(ctx)
 		require.NoError(t, err)
-		followups, err := queue.Run(agent, nil)(ctx, &j)
+		followups, err := queue.AgentHandler(agent, nil)(ctx, &j)
 		require.NoError(t, jobs.End(ctx, j, err, followups...))
 		j, err = jobs.Get(ctx, j.ID)
 		require.NoError(t, err)
@@ -223,7 +223,7 @@ func TestStopWhileTheStoreIsAway(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		context.AfterFunc(ctx, func() { stop(agent, st) })
 		ended := make(chan error)
-		go func() { ended <- jobs.Dispatch(ctx, 4, queue.Run(agent, nil)) }()
+		go func() { ended <- jobs.Dispatch(ctx, 4, queue.AgentHandler(agent, nil)) }()
 		time.Sleep(5 * time.Second)
 		st.away.Store(true)
 		began := time.Now()

@@ -233,7 +233,7 @@ func (s *service) remember(ctx context.Context, scope memory.Scope, text string)
 }
 
 func (s *service) handler() queue.Handler {
-	work := queue.Run(s.agent, nil)
+	work := queue.AgentHandler(s.agent, nil)
 	return func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 		more, err := work(ctx, j)
 		s.made.Add(1)

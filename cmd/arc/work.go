@@ -585,7 +585,7 @@ func (c *command) runTask(ctx context.Context, a *app, _ string) error {
 // work is the handler of tasks.
 func (a *app) work(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 	j.Model = cmp.Or(j.Model, a.config.Load().route(j.Priority))
-	return queue.Run(a.agent, func(j queue.Job) arc.Objective {
+	return queue.AgentHandler(a.agent, func(j queue.Job) arc.Objective {
 		o := arc.Objective{
 			Text: strings.TrimSpace(j.Subject + "\n\n" + j.Description), Inputs: j.Input, Situation: j.Template,
 			Scope: cmp.Or(j.Scope, a.scope), Budget: a.config.Load().Budget,

@@ -296,7 +296,7 @@ func TestJobLeadsToItsRun(t *testing.T) {
 	_, _, err := b.queue.Add(t.Context(), queue.Draft{Subject: "look at SKU-7"})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	h := queue.Run(b.agent, nil)
+	h := queue.AgentHandler(b.agent, nil)
 	require.NoError(t, b.queue.Dispatch(ctx, 1, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
 		defer cancel()
 		return h(ctx, j)

@@ -68,7 +68,7 @@ func (d *dash) queue(rq *request) (any, error) {
 		return []string{string(j.State)}, []string{j.ID, j.Subject, j.Description, j.Summary, j.Source}
 	})
 	runs, err := d.reports(rq)
-	of := make(map[string]string) // the newest run of each job, see queue.Run
+	of := make(map[string]string) // the newest run of each job, see queue.AgentHandler
 	for _, r := range slices.Backward(runs) {
 		if rest, ok := strings.CutPrefix(r.ID, "job/"); ok {
 			of[path.Dir(rest)] = r.ID
@@ -110,7 +110,7 @@ func (d *dash) actQueue(rq *request) (string, error) {
 		return nil
 	})
 	if err == nil && do == "cancel" {
-		view := d.agent.In(cmp.Or(j.Scope, "_")) // as in queue.Run
+		view := d.agent.In(cmp.Or(j.Scope, "_")) // as in queue.AgentHandler
 		for r, e := range view.Runs(rq.Context()) {
 			// What the job has begun ends with it: a ruling or a restart would go on with it.
 			own := e == nil && strings.HasPrefix(r.ID, "job/"+path.Base(id)+"/")

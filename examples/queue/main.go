@@ -51,7 +51,7 @@ func main() {
 		fmt.Printf("%-16s priority %d, added %-5v due %s\n", j.Subject, j.Priority, added, j.At.Format("15:04"))
 	}
 
-	run := queue.Run(agent, func(j queue.Job) arc.Objective {
+	run := queue.AgentHandler(agent, func(j queue.Job) arc.Objective {
 		return arc.Objective{Text: j.Subject, Inputs: j.Input}
 	})
 	err = q.Dispatch(ctx, 1, func(ctx context.Context, j *queue.Job) ([]queue.Draft, error) {
