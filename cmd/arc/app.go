@@ -58,7 +58,7 @@ func openApp(ctx context.Context, dir string, how access, log *slog.Logger) (a *
 		return nil, err
 	}
 	a = &app{dir: dir, scope: c.Scope, log: log, servers: map[string]*mcp.Client{}, vault: vault(dir)}
-	a.notes = notebook.Open(a.path("memory", "MEMORY.md"))
+	a.notes = notebook.New(a.path("memory", "MEMORY.md"))
 	a.config.Store(c)
 	if err := os.MkdirAll(a.path(".arc", "costs"), 0o700); err != nil {
 		return nil, err

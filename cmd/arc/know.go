@@ -68,7 +68,7 @@ func (c *command) knowCommands() []*cobra.Command {
 		defer layer.Close()
 		do, said := skills.Write, "%d plans are written below %s\n"
 		if read {
-			do, said = skills.Read, "%d plans were changed below %s\n"
+			do, said = skills.Sync, "%d plans were changed below %s\n"
 		}
 		n, err := do(ctx, layer, a.scope, a.path("skills", "learned"))
 		c.Print(fmt.Sprintf(said, n, a.path("skills", "learned")))

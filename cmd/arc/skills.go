@@ -135,7 +135,7 @@ var workFactor int
 
 // vault has the credentials of a folder as SERVICE.KEY; the service «env» is of variables.
 func vault(dir string) *agefile.File {
-	f := agefile.Open(filepath.Join(dir, ".arc", "credentials.age"), os.Getenv("ARC_CREDS_PASSWORD"))
+	f := agefile.New(filepath.Join(dir, ".arc", "credentials.age"), os.Getenv("ARC_CREDS_PASSWORD"))
 	f.WorkFactor = workFactor
 	return f
 }

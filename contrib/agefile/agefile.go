@@ -1,7 +1,7 @@
 // Package agefile keeps an agent's secrets in one file that a password encrypts (age, scrypt), for hosts
 // without a secret service.
 //
-//	secrets := agefile.Open("/srv/agent/credentials.age", os.Getenv("AGENT_PASSWORD"))
+//	secrets := agefile.New("/srv/agent/credentials.age", os.Getenv("AGENT_PASSWORD"))
 //	agent, err := arc.Open(ctx, dir, arc.Host{Secrets: secrets.Get, …}, nil)
 //
 // A worker or tool that lists a name under Secrets gets the value; nothing else of the agent sees it. The
@@ -45,8 +45,8 @@ type File struct {
 	read   time.Time // when the file was changed that values are of
 }
 
-// Open returns the file at path, which need not exist. Nothing is read before it is asked for.
-func Open(path, password string) *File { return &File{path: path, password: password} }
+// New returns the file at path, which need not exist. Nothing is read before it is asked for.
+func New(path, password string) *File { return &File{path: path, password: password} }
 
 // Get returns a secret, as arc.Host.Secrets does. An unknown name is ErrNotFound.
 func (f *File) Get(_ context.Context, name string) (string, error) {

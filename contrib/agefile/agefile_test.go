@@ -15,7 +15,7 @@ import (
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "below", "secrets.age")
 	open := func(password string) *agefile.File {
-		f := agefile.Open(path, password)
+		f := agefile.New(path, password)
 		f.WorkFactor = 10
 		return f
 	}

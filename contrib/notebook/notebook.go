@@ -1,7 +1,7 @@
 // Package notebook keeps what an agent learns in a Markdown file that people read and write, too, such as
 // MEMORY.md: a line each below «## Learned», in the words of the runs, and no line twice.
 //
-//	notes := notebook.Open("/srv/agent/memory/MEMORY.md")
+//	notes := notebook.New("/srv/agent/memory/MEMORY.md")
 //	agent, err := arc.Open(ctx, dir, host, &arc.Options{OnEvent: notes.OnEvent})
 //	… // every half minute, and with 0 at the end:
 //	err = notes.Write(ctx, agent, 3*time.Second)
@@ -47,8 +47,8 @@ type note struct {
 	event arc.Event
 }
 
-// Open returns the notebook at path, which need not exist.
-func Open(path string) *Notebook { return &Notebook{path: path} }
+// New returns the notebook at path, which need not exist.
+func New(path string) *Notebook { return &Notebook{path: path} }
 
 // OnEvent keeps for Write what an event teaches: that a plan was learned, or a run blocked.
 func (n *Notebook) OnEvent(scope memory.Scope, run string, e arc.Event) {

@@ -43,7 +43,7 @@ func write(t *testing.T, file, text string, age time.Duration) {
 
 func TestWrite(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "MEMORY.md")
-	n := notebook.Open(file)
+	n := notebook.New(file)
 	a := agent(t, n)
 	run := func() {
 		_, err := a.Run(t.Context(), arc.Objective{Text: "fail to copy"})
@@ -127,7 +127,7 @@ func TestCommit(t *testing.T) {
 		require.NoError(t, err)
 		return strings.TrimSpace(string(out))
 	}
-	n := notebook.Open(filepath.Join(dir, "MEMORY.md"))
+	n := notebook.New(filepath.Join(dir, "MEMORY.md"))
 	write(t, filepath.Join(dir, "MEMORY.md"), "one", 0)
 	require.NoError(t, n.Commit(t.Context(), time.Now()))
 	git("init", "-q")

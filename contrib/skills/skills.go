@@ -1,7 +1,7 @@
 // Package skills keeps the plans that a learn.Layer has learned as files that a person reads, edits and
 // retires: each as DIR/NAME/SKILL.md, the form that coding agents read skills in.
 //
-//	changed, err := skills.Read(ctx, layer, "acme", dir)  // at the start: what a person has changed
+//	changed, err := skills.Sync(ctx, layer, "acme", dir)  // at the start: what a person has changed
 //	written, err := skills.Write(ctx, layer, "acme", dir) // now and then: what was learned since
 //
 // A file has what the plan is for, its calls with {name} for parameters, and its evidence:
@@ -16,9 +16,9 @@
 //	  wrote: "…"
 //	---
 //
-// wrote is a digest of calls and retired as Write wrote them: others are a person's. A file that is put back
-// as it was, as by git, says nothing, and is written anew. Nor does a folder that was renamed, or whose
-// plan has another name now or is gone: delete it. One directory is for one scope.
+// wrote is a digest of the calls and of retired, as Write wrote them: where these differ from it, a person has
+// changed them. A file that git, say, puts back as it was is unchanged, and is written anew. A folder that was
+// renamed, or whose plan has another name now or is gone, is ignored: delete it. One directory is for one scope.
 package skills
 
 import (
@@ -51,7 +51,7 @@ type step struct {
 
 // Write writes each plan of a scope that fires, and each that a person has changed or retired, and returns
 // how many files it wrote. In a Lessons scope those are also the plans that the scopes below it share. A file
-// with a change that [Read] has not taken up stays as it is; a file that is missing is written again.
+// with a change that [Sync] has not taken up stays as it is; a file that is missing is written again.
 func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (written int, err error) {
 	known, err := l.Known(ctx, scope)
 	if err != nil {
@@ -85,10 +85,10 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 	return written, nil
 }
 
-// Read takes up what a person has changed in the files of [Write], and then writes as that does. It returns
+// Sync takes up what a person has changed in the files of [Write], and then writes as that does. It returns
 // how many plans were changed: in their calls, or in retired, true or false, see learn.Layer.Edit. A file
 // that cannot be read is an error at the end; one in another folder than its plan's is left out.
-func Read(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (edited int, err error) {
+func Sync(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) (edited int, err error) {
 	known, err := l.Known(ctx, scope)
 	errs := []error{err}
 	for _, s := range known.Suggestions {

@@ -77,7 +77,7 @@ func TestSkills(t *testing.T) {
 		return n
 	}
 	read := func() int {
-		n, err := skills.Read(t.Context(), b.Layer, "acme", dir)
+		n, err := skills.Sync(t.Context(), b.Layer, "acme", dir)
 		require.NoError(t, err)
 		return n
 	}
@@ -156,7 +156,7 @@ func TestSkillsOfAPlanThatIsEditedElsewhere(t *testing.T) {
 	read := func(old, new string) (int, error) {
 		require.Contains(t, text(), old)
 		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(text(), old, new, 1)), 0o644))
-		return skills.Read(t.Context(), b.Layer, "acme", dir)
+		return skills.Sync(t.Context(), b.Layer, "acme", dir)
 	}
 	k := known()
 	k.Retired = true
@@ -186,7 +186,7 @@ func TestSkillsOfAPlanThatIsEditedElsewhere(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Dir(copied), 0o755))
 	whole := regexp.MustCompile("name: .*").ReplaceAllString(text(), "name: of-anna")
 	require.NoError(t, os.WriteFile(copied, []byte(strings.Replace(whole, "retired: false", "retired: true", 1)), 0o644))
-	n, err = skills.Read(t.Context(), b.Layer, "acme", dir)
+	n, err = skills.Sync(t.Context(), b.Layer, "acme", dir)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.NoError(t, os.RemoveAll(filepath.Dir(copied)))
@@ -199,7 +199,7 @@ func TestSkillsOfAPlanThatIsEditedElsewhere(t *testing.T) {
 		whole := strings.Replace(text(), "name: "+name, "name: "+in, 1)
 		whole = strings.Replace(whole, "retired: false", "retired: true", 1)
 		require.NoError(t, os.WriteFile(filepath.Join(former, "SKILL.md"), []byte(whole), 0o644))
-		n, err = skills.Read(t.Context(), b.Layer, "acme", dir)
+		n, err = skills.Sync(t.Context(), b.Layer, "acme", dir)
 		require.NoError(t, err)
 		require.Zero(t, n, in)
 		require.False(t, known().Retired)
@@ -273,7 +273,7 @@ func TestSkillsOfAPlanThatChanges(t *testing.T) {
 	deliver("SO-3", "SO-4")
 	require.NotEqual(t, was, calls())
 	for range 2 {
-		n, err = skills.Read(t.Context(), b.Layer, "acme", dir)
+		n, err = skills.Sync(t.Context(), b.Layer, "acme", dir)
 		require.NoError(t, err)
 		require.Zero(t, n)
 	}
@@ -314,7 +314,7 @@ func TestSkillsOfALessonsScope(t *testing.T) {
 	change := func(old, new string) {
 		require.Contains(t, string(text), old)
 		require.NoError(t, os.WriteFile(paths[0], []byte(strings.Replace(string(text), old, new, 1)), 0o644))
-		n, err := skills.Read(t.Context(), b.Layer, "acme", dir)
+		n, err := skills.Sync(t.Context(), b.Layer, "acme", dir)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}

@@ -34,7 +34,7 @@ func work(ctx context.Context, dir string) error {
 		return err
 	}
 	defer layer.Close()
-	changed, err := skills.Read(ctx, layer, "", dir)
+	changed, err := skills.Sync(ctx, layer, "", dir)
 	if err != nil {
 		return err
 	}
