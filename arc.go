@@ -57,9 +57,9 @@ type Options struct {
 	// without a Session is not assessed.
 	OnStuck string
 
-	// Approvals is how long an approval stays open: afterwards silence lets a Veto go on and denies
+	// ApprovalTimeout is how long an approval stays open: afterwards silence lets a Veto go on and denies
 	// the others. 0: 24 hours.
-	Approvals time.Duration
+	ApprovalTimeout time.Duration
 	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Policy    rank.Policy   // which worker is tried first; nil: by Worth
 
@@ -224,7 +224,7 @@ func (o *Options) check() error {
 	flaw(o.Attempts < 0, "Attempts", o.Attempts)
 	flaw(o.Retention < 0, "Retention", o.Retention)
 	flaw(o.Patience < 0, "Patience", o.Patience)
-	flaw(o.Approvals < 0, "Approvals", o.Approvals)
+	flaw(o.ApprovalTimeout < 0, "ApprovalTimeout", o.ApprovalTimeout)
 	flaw(o.Timeout < 0, "Timeout", o.Timeout)
 	flaw(store.CheckID(o.Process+"-") != nil || strings.Contains(o.Process, "/"), "Process", o.Process)
 	flaw(!slices.Contains([]string{"", replanStuck, askStuck}, o.OnStuck), "OnStuck", o.OnStuck)
@@ -256,7 +256,7 @@ func (a *Agent) SetWorkers(workers []act.Worker) error {
 		workers[i].Gates = slices.Concat(a.host.Gates, w.Gates)
 		workers[i].Timeout = cmp.Or(w.Timeout, a.opts.Timeout)
 	}
-	r, err := act.NewRunner(workers, a.host.Approver, a.opts.Approvals, a.host.Secrets, a.host.Around...)
+	r, err := act.NewRunner(workers, a.host.Approver, a.opts.ApprovalTimeout, a.host.Secrets, a.host.Around...)
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)
 	}

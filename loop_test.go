@@ -161,7 +161,7 @@ func TestOpenRefuses(t *testing.T) {
 		"Options.Attempts is -1":            {store.NewMem(), arc.Options{Attempts: -1}},
 		"Options.Retention is -1ns":         {store.NewMem(), arc.Options{Retention: -1}},
 		"Options.Patience is -1ns":          {store.NewMem(), arc.Options{Patience: -1}},
-		"Options.Approvals is -1ns":         {store.NewMem(), arc.Options{Approvals: -1}},
+		"Options.ApprovalTimeout is -1ns":   {store.NewMem(), arc.Options{ApprovalTimeout: -1}},
 		"Options.Timeout is -1ns":           {store.NewMem(), arc.Options{Timeout: -1}},
 		"Options.OnStuck is give up":        {store.NewMem(), arc.Options{OnStuck: "give up"}},
 		"Options.Process is a/b":            {store.NewMem(), arc.Options{Process: "a/b"}},

@@ -504,7 +504,7 @@ func TestWorkersAreTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, w := store.NewMem(), (&arctest.Worker{}).As("cat", "sign")
 		w.Mode = act.Gated
-		h, o := arc.Host{Workers: []act.Worker{w}}, &arc.Options{Approvals: time.Hour}
+		h, o := arc.Host{Workers: []act.Worker{w}}, &arc.Options{ApprovalTimeout: time.Hour}
 		for _, shared := range []bool{true, false} {
 			at := store.Store(st)
 			if !shared {

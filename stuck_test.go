@@ -160,7 +160,7 @@ func TestApprovalsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := (&arctest.Worker{}).As("ann")
 		w.Mode = act.Gated
-		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, &arc.Options{Approvals: time.Hour})
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, &arc.Options{ApprovalTimeout: time.Hour})
 		began := time.Now()
 		require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "7", Text: "write"}).Status)
 		r, err := a.In("").Wait(t.Context(), "7")

@@ -78,7 +78,7 @@ func waits(ctx context.Context, agent *arc.Agent, jobs *queue.Queue, tell func(m
 			return err
 		}
 		for _, p := range r.Approvals {
-			since("approval", p.Deadline.Add(-24*time.Hour)) // asked Options.Approvals before
+			since("approval", p.Deadline.Add(-24*time.Hour)) // asked Options.ApprovalTimeout before
 		}
 	}
 	for j, err := range jobs.List(ctx, "acme", queue.Pending, queue.Blocked) {

@@ -17,8 +17,8 @@
 //	---
 //
 // wrote is a digest of the calls and of retired, as Write wrote them: where these differ from it, a person has
-// changed them. A file that git, say, puts back as it was is unchanged, and is written anew. A folder that was
-// renamed, or whose plan has another name now or is gone, is ignored: delete it. One directory is for one scope.
+// changed them. A file that git puts back as it was is unchanged, and is written anew. A folder that was renamed,
+// or whose plan has another name now or is gone, is ignored: delete it. One directory is for one scope.
 package skills
 
 import (

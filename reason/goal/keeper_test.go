@@ -74,7 +74,7 @@ func open(t *testing.T, st store.Store, document string, o *options, workers ...
 	}
 	var err error
 	b.agent, err = arc.New(t.Context(), st, arc.Host{Workers: workers}, &arc.Options{OnEvent: b.world.OnEvent, Seed: 1,
-		Daily: o.daily, Approvals: o.approvals, Now: now})
+		Daily: o.daily, ApprovalTimeout: o.approvals, Now: now})
 	require.NoError(t, err)
 	b.view = b.agent.In("acme")
 	b.keep, err = goal.Open(store.NewGroup(store.Sub(st, "t/acme/")), b.agent, b.world, &b.goals, o.policy, o.proposals)
