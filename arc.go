@@ -60,8 +60,8 @@ type Options struct {
 	// ApprovalTimeout is how long an approval stays open: afterwards silence lets a Veto go on and denies
 	// the others. 0: 24 hours.
 	ApprovalTimeout time.Duration
-	Timeout   time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
-	Policy    rank.Policy   // which worker is tried first; nil: by Worth
+	Timeout         time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
+	Policy          rank.Policy   // which worker is tried first; nil: by Worth
 
 	// Worth is what a delivered task is worth in US dollars: by [rank.Book.Ladder], at the Lessons scope, who
 	// has the best chance for the price is tried first; where nobody is worth the price, the first worker that

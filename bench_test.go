@@ -16,7 +16,7 @@ import (
 // A run of one task, in memory, with recall from 100 memories.
 func BenchmarkRun(b *testing.B) {
 	a, err := arc.New(b.Context(), store.NewMem(), arc.Host{
-		Reasoner: planned(arctest.Plan("", task("write", ""))), Workers: []act.Worker{(&arctest.Worker{}).As("ann")},
+		Reasoner: planned(arctest.Tasks("", task("write", ""))), Workers: []act.Worker{(&arctest.Worker{}).As("ann")},
 	}, nil)
 	require.NoError(b, err)
 	defer a.Close()

@@ -31,7 +31,7 @@ func TestIdleKnowledgeIsTold(t *testing.T) {
 		if len(b.Warnings) > 0 || len(b.Failed) > 0 {
 			approach = "ask for the allergies first"
 		}
-		return arctest.Plan(approach, reason.Task{Objective: approach, Skill: "menu"}), nil
+		return arctest.Tasks(approach, reason.Task{Objective: approach, Skill: "menu"}), nil
 	}}
 	cook := act.Worker{Name: "cook", Skills: []string{"menu"}, Executor: act.ExecutorFunc(
 		func(_ context.Context, c *act.Call) (*act.Result, error) {
@@ -99,7 +99,7 @@ func TestFreeTextPays(t *testing.T) {
 			if len(b.Warnings)+len(b.Failed) > 0 {
 				how = "with care"
 			}
-			return arctest.Plan(how, reason.Task{Objective: how, Skill: strings.Fields(b.Text)[1] + " " + how}), nil
+			return arctest.Tasks(how, reason.Task{Objective: how, Skill: strings.Fields(b.Text)[1] + " " + how}), nil
 		}}
 		h := arc.Host{Reasoner: r}
 		for _, kind := range kinds {
@@ -190,7 +190,7 @@ func TestSixMinutesAway(t *testing.T) {
 				if err := call(ctx, "reasoner"); err != nil {
 					return nil, err
 				}
-				return arctest.Plan("", task(b.Text, "")), nil
+				return arctest.Tasks("", task(b.Text, "")), nil
 			})}, &arc.Options{Timeout: time.Minute})
 			var all sync.WaitGroup
 			for n := range 20 {

@@ -76,7 +76,7 @@ func clerk() arc.Host {
 		},
 		Reasoner: &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
 			did(b.Run, "plan")
-			return arctest.Plan("", task(b.Text, "refund"), task("file it", "file")), nil
+			return arctest.Tasks("", task(b.Text, "refund"), task("file it", "file")), nil
 		}},
 	}
 }

@@ -247,7 +247,7 @@ func TestTranscripts(t *testing.T) {
 		{
 			"delivered at once", func() arc.Host {
 				return arc.Host{
-					Reasoner: planned(arctest.Plan("direct", task("write it", "write"))),
+					Reasoner: planned(arctest.Tasks("direct", task("write it", "write"))),
 					Workers:  []act.Worker{(&arctest.Worker{Turns: []arctest.Turn{{Text: "here it is"}}}).As("ann", "write")},
 				}
 			}, arc.Delivered, "", "here it is", `
@@ -282,7 +282,7 @@ func TestTranscripts(t *testing.T) {
 			"another worker, then another plan, then blocked", func() arc.Host {
 				bad := []arctest.Turn{{Refuse: "wrong"}}
 				return arc.Host{
-					Reasoner: planned(arctest.Plan("first", reason.Task{Objective: "write it", Worker: "ann"}), arctest.Plan("second", task("copy it", "copy"))),
+					Reasoner: planned(arctest.Tasks("first", reason.Task{Objective: "write it", Worker: "ann"}), arctest.Tasks("second", task("copy it", "copy"))),
 					Workers: []act.Worker{
 						(&arctest.Worker{Turns: bad}).As("ann"), (&arctest.Worker{Turns: bad}).As("ben"),
 						(&arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Permission, Err: errors.New("not yours")}}}}).As("cat", "copy"),
@@ -334,7 +334,7 @@ func TestTranscripts(t *testing.T) {
 
 // fixed has a reasoner that plans a refund by the inputs: pay, then write.
 func fixed(b *reason.Brief) (*reason.Decision, error) {
-	return arctest.Plan("by the book",
+	return arctest.Tasks("by the book",
 		reason.Task{Objective: "Pay it back.", Skill: "pay", Inputs: b.Inputs},
 		reason.Task{Objective: "Write to the customer.", Skill: "write", Inputs: b.Inputs}), nil
 }
@@ -344,7 +344,7 @@ func order(n int) json.RawMessage { return fmt.Appendf(nil, `{"order":"SO-%d"}`,
 func TestAnswer(t *testing.T) {
 	asks := &act.PendingError{Questions: []string{"Which account?"}}
 	pay := &arctest.Worker{Turns: []arctest.Turn{{Err: asks}, {Text: "paid"}}}
-	r := planned(&reason.Decision{Questions: []string{"Who pays?"}}, arctest.Plan("", task("pay", "pay")))
+	r := planned(&reason.Decision{Questions: []string{"Who pays?"}}, arctest.Tasks("", task("pay", "pay")))
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay.As("bank", "pay")}}, nil)
 	v := a.In("")
 	got := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
@@ -419,11 +419,11 @@ func TestInputsThatNobodyTakes(t *testing.T) {
 	pay.Input = json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`)
 	wrong, right := task("pay it", "pay"), task("pay it", "pay")
 	wrong.Inputs, right.Inputs = json.RawMessage(`{"amount":"five"}`), json.RawMessage(`{"amount":5}`)
-	for _, first := range []*reason.Decision{arctest.Plan("", wrong), arctest.Plan("", task("pay it", "")), {
-		Alternatives: []reason.Decision{*arctest.Plan("a", right), *arctest.Plan("b", wrong)},
+	for _, first := range []*reason.Decision{arctest.Tasks("", wrong), arctest.Tasks("", task("pay it", "")), {
+		Alternatives: []reason.Decision{*arctest.Tasks("a", right), *arctest.Tasks("b", wrong)},
 		Preferences:  []reason.Preference{{Approach: "a", Is: "best"}},
 	}} {
-		r := planned(first, arctest.Plan("", right))
+		r := planned(first, arctest.Tasks("", right))
 		a, story := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay}}, nil)
 		require.Equal(t, 1, run(t, a, arc.Objective{Text: "pay"}).Attempts)
 		refused := slices.DeleteFunc(slices.Clone(*story), func(e string) bool { return !strings.HasPrefix(e, "refused") })
@@ -459,7 +459,7 @@ func TestReasonerAnswers(t *testing.T) {
 				}
 				return nil, &act.PendingError{Questions: []string{"Which account?"}}
 			})}
-		r := &answering{Reasoner: planned(arctest.Plan("", task("pay", "pay"))), answers: c.answers}
+		r := &answering{Reasoner: planned(arctest.Tasks("", task("pay", "pay"))), answers: c.answers}
 		skills := []reason.Skill{{Name: "other"}, {Name: "pay", Agent: "Pay once."}}
 		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}, Skills: skills}, nil)
 		report := run(t, a, arc.Objective{ID: "7", Text: "pay the bill"})
@@ -486,7 +486,7 @@ func TestGateAsksAPerson(t *testing.T) {
 			}
 			return act.Verdict{Pass: c.Answers[1].Text == "yes", Complaint: "it is not"}, nil
 		})}}
-	r := &answering{Reasoner: planned(arctest.Plan("", task("restart", "restart"))), answers: []string{" \n", "eu1", "yes"}}
+	r := &answering{Reasoner: planned(arctest.Tasks("", task("restart", "restart"))), answers: []string{" \n", "eu1", "yes"}}
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}}, nil)
 	got := run(t, a, arc.Objective{ID: "7", Text: "mend the checkout"})
 	require.Equal(t, []any{arc.Asking, "Which cluster?"}, []any{got.Status, got.Text}, "a blank text is no answer")
@@ -685,7 +685,7 @@ func TestRetryAfterOutage(t *testing.T) {
 			case away:
 				return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
 			}
-			return arctest.Plan("", task(b.Text, "")), nil
+			return arctest.Tasks("", task(b.Text, "")), nil
 		}}
 		w := &arctest.Worker{}
 		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, &arc.Options{Patience: time.Minute})
@@ -962,7 +962,7 @@ func TestOneOfTwoIsAway(t *testing.T) {
 		hangs := stuck(began)
 		hangs.Name = "large"
 		planner := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
-			return arctest.Plan("", task("write", "")), nil
+			return arctest.Tasks("", task("write", "")), nil
 		}}
 		a, _ := agent(t, st, arc.Host{Reasoner: planner, Workers: []act.Worker{small.As("small"), hangs}}, order)
 		go func() { _, _ = a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"}) }()
@@ -1430,8 +1430,8 @@ func TestAddAWorker(t *testing.T) {
 func TestSubgoal(t *testing.T) {
 	r := planned(
 		&reason.Decision{Impasse: "missing_capability", Reasoning: "no account", Subgoal: "open an account"},
-		arctest.Plan("", task("open it", "")),
-		arctest.Plan("", task("pay", "")),
+		arctest.Tasks("", task("open it", "")),
+		arctest.Tasks("", task("pay", "")),
 	)
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
 	got := run(t, a, arc.Objective{Text: "pay the bill"})
@@ -1448,7 +1448,7 @@ func TestSubgoalUponSubgoal(t *testing.T) {
 	n := 0
 	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
 		if n++; len(b.Goals) > 0 {
-			return arctest.Plan("", task("reach it", "")), nil
+			return arctest.Tasks("", task("reach it", "")), nil
 		}
 		return &reason.Decision{Impasse: "no_approach", Subgoal: fmt.Sprint("first see to number ", n)}, nil
 	}}
@@ -1732,7 +1732,7 @@ func TestSecrets(t *testing.T) {
 		}),
 	}
 	r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
-		return arctest.Plan("", reason.Task{Objective: "connect", Inputs: b.Inputs}), nil
+		return arctest.Tasks("", reason.Task{Objective: "connect", Inputs: b.Inputs}), nil
 	}}
 	a, story := agent(t, st, arc.Host{Reasoner: r, Workers: []act.Worker{w}, Secrets: func(context.Context, string) (string, error) {
 		return secret, nil
@@ -1795,7 +1795,7 @@ func TestOpen(t *testing.T) {
 func TestBudget(t *testing.T) {
 	usd := .02
 	r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
-		d := arctest.Plan("", task("write", ""))
+		d := arctest.Tasks("", task("write", ""))
 		d.Usage = &reason.Usage{Calls: 1, Input: 900, Output: 100, EstimateUSD: &usd}
 		return d, nil
 	}}
@@ -1821,7 +1821,7 @@ func TestSourceFails(t *testing.T) {
 		}
 		found := func(context.Context, string, int) ([]string, error) { return []string{"the handbook"}, nil }
 		r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
-			return arctest.Plan("", reason.Task{Objective: "write", Inputs: b.Inputs}), nil
+			return arctest.Tasks("", reason.Task{Objective: "write", Inputs: b.Inputs}), nil
 		}}
 		h := arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}, Sources: []reason.Source{hangs, found, hangs}}
 		a, _ := agent(t, nil, h, &arc.Options{Timeout: time.Minute})
@@ -2056,7 +2056,7 @@ func TestCallerGoesAtAnswer(t *testing.T) {
 			}
 			return &act.Result{Text: c.Answers[0].Text}, nil
 		})}
-	r := &answering{Reasoner: planned(arctest.Plan("", task("pay", ""))), answers: []string{"Anna"}, then: leave}
+	r := &answering{Reasoner: planned(arctest.Tasks("", task("pay", ""))), answers: []string{"Anna"}, then: leave}
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w}}, nil)
 	_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "pay the bill"})
 	require.ErrorIs(t, err, context.Canceled)
@@ -2072,7 +2072,7 @@ func TestCallerGoes(t *testing.T) {
 	leave := func() { cancel(gone) }
 	planner := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
 		leave()
-		return arctest.Plan("one", task("write", "")), nil
+		return arctest.Tasks("one", task("write", "")), nil
 	}}
 	worker := &arctest.Worker{}
 	workers := []act.Worker{worker.As("ann"), worker.As("bob")} // of whom one has to be chosen
@@ -2188,7 +2188,7 @@ func TestStoreErrorIsNoFailure(t *testing.T) {
 // A step that is too large to be stored ends the run: tried again it would be as large.
 func TestTooLarge(t *testing.T) {
 	a, _ := agent(t, small{store.NewMem()}, arc.Host{
-		Reasoner: planned(arctest.Plan("", task("a large plan", ""))),
+		Reasoner: planned(arctest.Tasks("", task("a large plan", ""))),
 		Workers:  []act.Worker{(&arctest.Worker{}).As("ann")},
 	}, nil)
 	got := run(t, a, arc.Objective{ID: strings.Repeat("7", 240), Text: "write"})

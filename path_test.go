@@ -39,7 +39,7 @@ func TestMainPath(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w}, Reasoner: &arctest.Reasoner{
 		Decision: func(*reason.Brief) (*reason.Decision, error) {
 			here()
-			return arctest.Plan("", task("write", "")), nil
+			return arctest.Tasks("", task("write", "")), nil
 		}}}, nil)
 	require.Equal(t, arc.Delivered, run(t, a, arc.Objective{Text: "write"}).Status)
 	t.Log(slices.Sorted(maps.Keys(files)))

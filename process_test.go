@@ -261,7 +261,7 @@ func TestThroughAnotherProcess(t *testing.T) {
 				if b.Text == "ask" && len(b.Answers) == 0 {
 					return &reason.Decision{Questions: []string{"To whom?"}}, nil
 				}
-				return arctest.Plan("", task("write", "write")), nil
+				return arctest.Tasks("", task("write", "write")), nil
 			}},
 		}
 		a, _ := agent(t, st, h, &arc.Options{Process: "a"})
@@ -447,7 +447,7 @@ func TestLooks(t *testing.T) {
 				if b.Text == "ask" && len(b.Answers) == 0 {
 					return &reason.Decision{Questions: []string{"To whom?"}}, nil
 				}
-				return arctest.Plan("", task("write", "write")), nil
+				return arctest.Tasks("", task("write", "write")), nil
 			}},
 		}
 		own := &line{Changer: st}

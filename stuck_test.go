@@ -127,7 +127,7 @@ func TestTrace(t *testing.T) {
 
 // What is known of a person is told to reasoner and worker, and runs are events where the identity infers.
 func TestIdentity(t *testing.T) {
-	r, w := planned(arctest.Plan("", task("write", ""))), &arctest.Worker{}
+	r, w := planned(arctest.Tasks("", task("write", ""))), &arctest.Worker{}
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
 	who, err := a.In("acme/anna").Identity(t.Context())
 	require.NoError(t, err)

@@ -32,8 +32,8 @@ func (r *Reasoner) Briefs() []reason.Brief {
 	return append([]reason.Brief(nil), r.briefs...)
 }
 
-// Plan is a decision for tasks, by an approach.
-func Plan(approach string, tasks ...reason.Task) *reason.Decision {
+// Tasks is a decision for tasks, by an approach.
+func Tasks(approach string, tasks ...reason.Task) *reason.Decision {
 	return &reason.Decision{Approach: approach, Tasks: tasks}
 }
 

@@ -1544,7 +1544,7 @@ func TestExtract(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Turns: []reason.Message{{Role: reason.UserRole, Text: "my budget is 500 euros"}}}
 	facts := func(answer string) ([]memory.ID, error) {
-		return reason.Facts(t.Context(), script(answer), b.Memory("acme"), c.Turns, memory.Draft{At: b.now})
+		return reason.RememberFacts(t.Context(), script(answer), b.Memory("acme"), c.Turns, memory.Draft{At: b.now})
 	}
 	ids, err := facts(`{"facts":[{"content":"Anna's budget is 500 euros","slot":"anna: budget","replaces":[]}],"holds":[]}`)
 	require.NoError(t, err)

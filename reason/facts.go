@@ -25,16 +25,18 @@ var factsSchema = json.RawMessage(`{"type":"object","additionalProperties":false
 "required":["content","slot","replaces"],"properties":{"content":{"type":"string"},"slot":{"type":"string"},
 "replaces":{"type":"array","items":{"type":"integer"}}}}}}}`)
 
-// Facts has a model write down the facts of a conversation, and remembers them as drafts like d: its Thread,
-// its At, the day that the model is told, and the Run and Ref of its Source. Give each turn once: what is
-// read again is written again, at the later At, also what was forgotten or has changed since. Where several
-// talk, begin each text with a name. What is written is quarantined until somebody vouches for it, and
-// replaces no trusted fact. It has at most 4 KiB; a model that writes a longer one or none is asked once
-// more. It sees the 12 known facts nearest to the last 8 KiB of the conversation.
+// RememberFacts has a model write down the facts of a conversation, and remembers each as a copy of d with its
+// own Content, Slot and Supersedes. The model is told the day of d.At. Give each turn once: a turn that is
+// given again has its facts remembered again, at the later At, even if they were forgotten or replaced since.
+// Where several people talk, begin each text with a name. The facts are quarantined until somebody vouches
+// for them, and replace no trusted one. The model sees the 12 known facts nearest to the last 8 KiB of the
+// conversation. A fact has at most 4 KiB; a model whose answer cannot be used is asked once more.
 //
-// The IDs are those of what was said, and of what was confirmed and is not trusted. What m takes is counted
-// for no run: an m that counts tells it.
-func Facts(ctx context.Context, m Model, space memory.Space, turns []Message, d memory.Draft) ([]memory.ID, error) {
+// It returns the IDs of the facts that are new, and of known ones that the conversation confirmed and nobody
+// vouches for. The Usage of m is counted for no run: wrap m to count it.
+func RememberFacts(
+	ctx context.Context, m Model, space memory.Space, turns []Message, d memory.Draft,
+) ([]memory.ID, error) {
 	d.Kind, d.Source.Origin = memory.Fact, memory.Model
 	said := func(t Message) string { return t.Role + ": " + fence.Line(t.Text) }
 	text := strings.Join(each(turns, said), "\n")

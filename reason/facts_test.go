@@ -22,7 +22,7 @@ func TestFactsOfALongConversation(t *testing.T) {
 		reasontest.Say(`{"facts":[{"content":"anna likes tea","slot":"","replaces":[]},{"content":" ","slot":"","replaces":[]}],"holds":[]}`),
 		reasontest.Say(`{"facts":[{"content":"anna likes tea","slot":"","replaces":[-1,99]}],"holds":[0,7]}`))
 	turns := []reason.Message{{Role: reason.UserRole, Text: strings.Repeat("é word ", 40_000) + "I like tea"}}
-	ids, err := reason.Facts(t.Context(), script, b.In("acme"), turns, memory.Draft{})
+	ids, err := reason.RememberFacts(t.Context(), script, b.In("acme"), turns, memory.Draft{})
 	require.NoError(t, err)
 	require.Len(t, ids, 1)
 	require.Contains(t, script.Requests()[1].Messages[2].Text, "fact 2 has no content")
@@ -45,7 +45,7 @@ func TestFactsOfWhatIsForgottenMeanwhile(t *testing.T) {
 		return &reason.Response{Text: `{"facts":[],"holds":[1,2]}`, Stop: reason.StopEnd}, nil
 	})
 	turns := []reason.Message{{Role: reason.UserRole, Text: "Anna drinks green and black tea"}}
-	_, err = reason.Facts(t.Context(), m, space, turns, memory.Draft{})
+	_, err = reason.RememberFacts(t.Context(), m, space, turns, memory.Draft{})
 	require.NoError(t, err)
 	var left []string
 	for r, err := range space.All(t.Context()) {
@@ -75,7 +75,7 @@ func TestFactsOfADayThatHold(t *testing.T) {
 	turns := []reason.Message{{Role: reason.UserRole, Text: "Anna: I had tea yesterday, I like it"}}
 	for _, thread := range []string{"one", "two"} {
 		on := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-		ids, err := reason.Facts(t.Context(), script, b.In("acme"), turns, memory.Draft{Thread: thread, Actor: "model", At: on})
+		ids, err := reason.RememberFacts(t.Context(), script, b.In("acme"), turns, memory.Draft{Thread: thread, Actor: "model", At: on})
 		require.NoError(t, err)
 		require.Len(t, ids, 1)
 		require.NotEqual(t, trusted.ID, ids[0])
