@@ -42,7 +42,7 @@ func serve(ctx context.Context, dir string, host arc.Host, more ...queue.Draft) 
 			return err
 		}
 	}
-	context.AfterFunc(ctx, func() { stop(agent, st) })  // else a run that waits for an outage holds it
+	context.AfterFunc(ctx, func() { stop(agent, st) })           // else a run that waits for an outage holds it
 	return jobs.Dispatch(ctx, 4, queue.AgentHandler(agent, nil)) // until ctx ends
 }
 
