@@ -397,7 +397,8 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	all, err := t.able(task)
 	if err == nil && a.Given && task.Worker != "" { // the host means this one
 		if all = all[:1]; all[0].Name != task.Worker {
-			err = fmt.Errorf("the worker %q does not take the task %.70q", task.Worker, task.Objective)
+			const why = "the worker %q is not there, or does not take the task %.70q with its skill and inputs"
+			err = fmt.Errorf(why, task.Worker, task.Objective)
 		}
 	}
 	if err != nil {

@@ -80,10 +80,12 @@ func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
 	err = fmt.Errorf("no worker takes the task %.70q (skill %q, worker %q)", t.Objective, t.Skill, t.Worker)
 	for _, w := range r.workers {
-		named, other := t.Worker == w.Name, !slices.Contains(w.Skills, t.Skill)
+		named := t.Worker == w.Name
+		if w.ByName && !named || !slices.Contains(w.Skills, t.Skill) && (t.Skill != "" || len(w.Skills) > 0) {
+			continue
+		}
 		unfit := w.input.Check([]byte(cmp.Or(string(t.Inputs), "{}")))
 		switch {
-		case w.ByName && !named, other && (t.Skill != "" || len(w.Skills) > 0):
 		case unfit != nil:
 			err = fmt.Errorf("the inputs of the task %.70q are not those of worker %s: %w", t.Objective, w.Name, unfit)
 		case named:
@@ -174,10 +176,7 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 // execute makes the execution or takes its result from the journal. That of one that failed has its Usage.
 func execute(ctx context.Context, c *Call) (result Result, err error) {
 	given, err := schema.Canonical(c.Task.Inputs)
-	if err == nil {
-		err = c.Worker.input.Check(given)
-	}
-	if err != nil {
+	if err = cmp.Or(err, c.Worker.input.Check(given)); err != nil {
 		return result, fmt.Errorf("%w: %w", errInputs, err)
 	}
 	none := string(given) == "{}" || string(given) == "null"
