@@ -307,6 +307,9 @@ func joined(errs []error) error {
 // callOne makes a call as a step. What the tool, the schema or a person refuses is part of what was made; an
 // error is what keeps the attempt from going on.
 func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (made, error) {
+	if raw, err := schema.Canonical(c.Inputs); err == nil { // else the tool refuses it
+		c.Inputs = raw
+	}
 	m := made{PlanCall: reason.PlanCall{Name: c.Name, Inputs: c.Inputs}, Failed: true}
 	if n := len(c.Inputs); n > maxInputs {
 		m.Shown = fmt.Sprintf("Error: the inputs have %d bytes, over %d", n, maxInputs)

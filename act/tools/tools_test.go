@@ -940,7 +940,7 @@ func TestDeniedOnce(t *testing.T) {
 		asked++
 		return act.Ruling{By: "anna"}, nil
 	}
-	m := script(calls("pay", `{"a":1}`), calls("pay", `{"a":1}`), calls("pay", `{"a":2}`), calls("pay", `{"a":1}`), says("done"))
+	m := script(calls("pay", `{"a":1,"b":2}`), calls("pay", `{"b": 2, "a": 1.0}`), calls("pay", `{"a":2}`), calls("pay", `{"a":1,"b":2}`), says("done"))
 	r, err := act.NewRunner([]act.Worker{{Name: "w", Executor: tools.New(m, nil, pay), Gates: []act.Gate{act.NoGate}}}, approver, 0, nil)
 	require.NoError(t, err)
 	c := &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "pay"}}
