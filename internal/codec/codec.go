@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -22,16 +21,15 @@ import (
 // MaxRecord is the bound of an encoded record in bytes.
 const MaxRecord = 512 << 10
 
-// version is the format that Marshal writes. Formats to come have the bytes up to maxVersion; what begins
-// with another byte is no record.
-const version, maxVersion = 1, 31
+// version is the format that Marshal writes.
+const version = 1
 
 // The options are constants: they fail always or never.
 var (
 	encoding, _ = cbor.EncOptions{
 		Sort: cbor.SortCoreDeterministic, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano,
 		ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00, InfConvert: cbor.InfConvertFloat16,
-	}.UserBufferEncMode()
+	}.EncMode()
 	decoding, _ = cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
@@ -44,31 +42,22 @@ var (
 
 // Marshal returns the value of v (no pointer: cbor would copy), or [store.ErrInvalid] over [MaxRecord].
 func Marshal(v any) ([]byte, error) {
-	b := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(b)
-	b.Reset()
-	b.WriteByte(version)
-	if err := encoding.MarshalToBuffer(v, b); err != nil {
+	record, err := encoding.Marshal(v)
+	if err != nil {
 		return nil, fmt.Errorf("codec: %T: %w", v, err)
 	}
-	if err := store.Limit("record", b.Len(), MaxRecord); err != nil {
-		return nil, err
-	}
-	return bytes.Clone(b.Bytes()), nil
+	value := append([]byte{version}, record...)
+	return value, store.Limit("record", len(value), MaxRecord)
 }
 
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
 // Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The
-// error wraps [store.ErrVersion] for a version to come, [store.ErrDamaged] for what Marshal did not write.
+// error wraps [store.ErrVersion] for another version, [store.ErrDamaged] for what Marshal did not write.
 func Unmarshal(value []byte, v any) error {
-	switch {
-	case len(value) == 0 || value[0] == 0 || value[0] > maxVersion:
-		return fmt.Errorf("%w: not a record", store.ErrDamaged)
-	case value[0] > version:
-		return fmt.Errorf("%w: a record of format %d", store.ErrVersion, value[0])
+	record, is := bytes.CutPrefix(value, []byte{version})
+	if !is {
+		return fmt.Errorf("%w: no record of format %d", store.ErrVersion, version)
 	}
-	if err := decoding.Unmarshal(value[1:], v); err != nil {
+	if err := decoding.Unmarshal(record, v); err != nil {
 		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
 	}
 	return nil
@@ -120,12 +109,12 @@ func Put(b *store.Batch, key string, v any, c store.Condition) error {
 	return b.Put(key, value, c)
 }
 
-// Scan yields the entries of some kinds in all scopes of a tenant's store. Where a scope has many of another
-// kind, it steps over the rest of those. To look anew costs PostgreSQL as much as to read about a thousand.
+// Scan yields the entries of some kinds in all scopes of a tenant's store. Now and then it steps over the rest of
+// another kind in a scope. To look anew costs PostgreSQL as much as to read about a thousand.
 func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.Entry, error] {
-	const patience = 1000 // entries of another kind of a scope before it looks for the next one
+	const patience = 1000 // entries of other kinds before it steps over the rest of one
 	return func(yield func(store.Entry, error) bool) {
-		after, of := "", "/" // of: what the keys of the other kind begin with
+		after := ""
 		for others := patience; others == patience; {
 			others = 0
 			for e, err := range st.Scan(ctx, store.Range{Prefix: "s/", After: after}) {
@@ -134,10 +123,8 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 					if !yield(e, err) || err != nil {
 						return
 					}
-				} else if !strings.HasPrefix(e.Key, of) {
-					of, others = scope.Key(kind, ""), 0
 				} else if others++; others == patience {
-					after = strings.TrimSuffix(of, "/") + "0" // which follows "/"
+					after = strings.TrimSuffix(scope.Key(kind, ""), "/") + "0" // which follows "/"
 					break
 				}
 			}

@@ -54,13 +54,16 @@ func TestRefused(t *testing.T) {
 	good, err := codec.Marshal(record{Text: "x"})
 	require.NoError(t, err)
 	for name, value := range map[string]string{
-		"empty": "", "no version": "\x00" + string(good[1:]), "cut": string(good[:len(good)-1]),
-		"more": string(good) + "\x00", "text": "some text", "twice": "\x01\xa2\x01\x61a\x01\x61b",
+		"cut": string(good[:len(good)-1]), "more": string(good) + "\x00", "twice": "\x01\xa2\x01\x61a\x01\x61b",
 		"deep": "\x01" + strings.Repeat("\x81", 100) + "\x01", "other type": "\x01\x83\x01\x02\x03",
 	} {
 		require.ErrorIs(t, codec.Unmarshal([]byte(value), new(record)), store.ErrDamaged, name)
 	}
-	require.ErrorIs(t, codec.Unmarshal([]byte("\x02"+string(good[1:])), new(record)), store.ErrVersion)
+	for name, value := range map[string]string{
+		"empty": "", "no version": "\x00" + string(good[1:]), "to come": "\x02" + string(good[1:]), "text": "some text",
+	} {
+		require.ErrorIs(t, codec.Unmarshal([]byte(value), new(record)), store.ErrVersion, name)
+	}
 
 	_, err = codec.Marshal(record{Text: strings.Repeat("x", codec.MaxRecord)})
 	require.ErrorIs(t, err, store.ErrInvalid)
@@ -147,7 +150,7 @@ func TestScan(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"b": 9, "c": 9}, found)
 	require.Less(t, st.n, 3*(1000+1000+900+20)+120)
-	require.Equal(t, 1+3*2, st.scans, "none for what is not many")
+	require.LessOrEqual(t, st.scans, 1+st.n/1000, "no more time to look anew than to read")
 }
 
 // What somebody has written since it was read stays, with what is behind it, until the next Sweep. It costs one
