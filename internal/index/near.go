@@ -92,14 +92,11 @@ func byFrequency(a, b *term) int {
 
 // isForm reports whether t may be a form of w, and how many letters they differ in.
 func isForm(w, t string) (rest int, ok bool) {
-	i := 0
-	for i < len(w) && i < len(t) && w[i] == t[i] {
-		i++
+	x, y, same := []rune(w), []rune(t), 0
+	for same < min(len(x), len(y)) && x[same] == y[same] {
+		same++
 	}
-	for i > 0 && i < len(w) && !utf8.RuneStart(w[i]) {
-		i--
-	}
-	same, a, b := utf8.RuneCountInString(w[:i]), utf8.RuneCountInString(w[i:]), utf8.RuneCountInString(t[i:])
+	a, b := len(x)-same, len(y)-same
 	longer, before := max(a, b), max(a-b, b-a)
 	switch {
 	case same >= sameFrom && float64(same) >= sameShare*float64(same+longer):

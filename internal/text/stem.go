@@ -2,6 +2,8 @@ package text
 
 import (
 	"cmp"
+	_ "embed" // of the function words
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -49,6 +51,12 @@ var stems = map[string]func(*snowballstem.Env) bool{
 // script has those of languages that are not written in Latin.
 var script = map[string]*unicode.RangeTable{"ar": unicode.Arabic, "ru": unicode.Cyrillic, "ta": unicode.Tamil}
 
+//go:embed stop.txt
+var functionWords string
+
+// stop are the function words of English. They stay findable, and count little: see stopWeight.
+var stop = strings.Fields(functionWords)
+
 // Lexicon numbers the terms of texts, and remembers those of words: to stem a word takes longer than to find
 // it here. It is one goroutine's until it calls Done. A number keeps its term while the Lexicon lives.
 type Lexicon struct {
@@ -91,7 +99,7 @@ func (l *Lexicon) word(w string) uint32 {
 
 // analyze returns the term of a word in lower case.
 func (a *Analyzer) analyze(w string) Term {
-	t := Term{Text: w, Stop: a.english && stop[w]}
+	t := Term{Text: w, Stop: a.english && slices.Contains(stop, w)}
 	if strings.ContainsFunc(w, unicode.IsDigit) {
 		return t
 	}
