@@ -4,6 +4,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,17 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Schema is a compiled JSON Schema. A nil Schema accepts every JSON value.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	mu       sync.Mutex
+	steps    int // that are left to the Check under way; under mu
+}
 
 // Compile reads a JSON Schema (draft 2020-12 unless it says otherwise). References to other documents are
 // errors. Without a schema, it returns nil.
@@ -33,20 +39,45 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // of no scheme: a schema of a stranger must not open files
 	s := &Schema{}
+	c.AssertVocabs()
+	c.RegisterVocabulary(&jsonschema.Vocabulary{URL: at, Compile: s.count})
 	if err = c.AddResource(at, doc); err == nil {
 		s.compiled, err = c.Compile(at)
 	}
 	return s, err
 }
 
+// count has each use of a part of the schema count as a step. It does so in the place of the part's format, which
+// is checked before what is below the part, so that all ends soon once no step is left.
+func (s *Schema) count(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
+	part := ctx.Enqueue(nil)
+	format := *cmp.Or(part.Format, &jsonschema.Format{Validate: func(any) error { return nil }})
+	part.Format = &jsonschema.Format{Name: format.Name, Validate: func(v any) error {
+		if s.steps--; s.steps < 0 {
+			return errSteps
+		}
+		return format.Validate(v)
+	}}
+	return nil, nil
+}
+
+var errSteps = errors.New("schema: it refers to its parts too often to be checked")
+
 // Check reports how raw differs from the schema, or that it is no JSON: "at '/amount': got string, want
-// number". The time it takes is that of the schema: one whose references double at each level never ends.
+// number". A schema whose references multiply at each level is an error, too.
 func (s *Schema) Check(raw json.RawMessage) error {
 	v, err := Read(raw)
 	if err != nil || s == nil {
 		return err
 	}
-	if err = s.compiled.Validate(v); err == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steps = stepsPerByte * (1024 + len(raw))
+	err = s.compiled.Validate(v)
+	switch {
+	case s.steps < 0:
+		return errSteps
+	case err == nil:
 		return nil
 	}
 	_, told, _ := strings.Cut(err.Error(), "\n") // below a headline, one flaw a line
@@ -75,9 +106,10 @@ func Canonical(raw json.RawMessage) (json.RawMessage, error) {
 // What is deeper, or longer as a plain number, is refused or left as it is: the time that a value takes goes
 // with a power of its levels, and with the value of an exponent. No float64 is longer.
 const (
-	maxDepth  = 128
-	maxDigits = 400
-	maxFlaws  = 8 // of an error: a model mends the first ones, and is told of the rest then
+	maxDepth     = 128
+	maxDigits    = 400
+	stepsPerByte = 64
+	maxFlaws     = 8 // of an error: a model mends the first ones, and is told of the rest then
 )
 
 // Read returns a JSON value with numbers as json.Number as [Canonical] spells them; nil for no text at all.

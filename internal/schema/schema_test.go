@@ -2,6 +2,7 @@ package schema_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,6 +46,37 @@ func TestSchema(t *testing.T) {
 		require.Error(t, err, bad)
 	}
 	require.NoError(t, (*schema.Schema)(nil).Check(json.RawMessage(`[]`)))
+}
+
+// References of a stranger's schema may multiply at each level of a value. No time would do for such.
+func TestStepsAreBounded(t *testing.T) {
+	object := strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)
+	array := strings.Repeat("[", 60) + "1" + strings.Repeat("]", 60)
+	const a, n = `{"properties":{"a":{"$ref":"#/$defs/n"}}}`, `{"$ref":"#/$defs/n"}`
+	for part, value := range map[string]string{
+		`"allOf":[` + a + `,` + a + `]`:                                    object,
+		`"properties":{"a":` + n + `},"patternProperties":{"a":` + n + `}`: object,
+		`"type":"object","anyOf":[` + a + `,` + a + `]`:                    object,
+		`"type":"object","oneOf":[` + a + `,` + a + `]`:                    object,
+		`"type":"object","if":` + a + `,"else":` + a:                       object,
+		`"properties":{"a":` + n + `},"dependentSchemas":{"a":` + a + `}`:  object,
+		`"items":` + n + `,"contains":` + n:                                array,
+		`"type":"array","items":` + n + `,"contains":` + n:                 array,
+	} {
+		for _, use := range []string{n, `{"not":` + n + `}`} {
+			s, err := schema.Compile(json.RawMessage(`{"allOf":[` + use + `],"$defs":{"n":{` + part + `}}}`))
+			require.NoError(t, err)
+			require.ErrorContains(t, s.Check(json.RawMessage(value)), "too often", part)
+			require.NotContains(t, fmt.Sprint(s.Check(json.RawMessage(`1`))), "too often", "the next one begins anew")
+		}
+	}
+	s, err := schema.Compile(json.RawMessage(`{"items":{"anyOf":[{"type":"string"},{"type":"number"}]}}`))
+	require.NoError(t, err)
+	require.NoError(t, s.Check(json.RawMessage("["+strings.Repeat("1,", 200_000)+"1]")), "a long value has more of them")
+	s, err = schema.Compile(json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","format":"date"}`))
+	require.NoError(t, err)
+	require.NoError(t, s.Check(json.RawMessage(`"2026-11-30"`)))
+	require.ErrorContains(t, s.Check(json.RawMessage(`"30.11."`)), "date", "formats are checked as before")
 }
 
 func TestCanonical(t *testing.T) {
