@@ -194,7 +194,7 @@ func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (_ *tenant, 
 	t.sessions = meta.New(t.group)
 	of := a.opts.Learn
 	of.Scope = plain(store.Scope(t.name))
-	if t.bank, err = memory.OpenGroup(ctx, t.group, a.opts.Memory); err == nil {
+	if t.bank, err = memory.Open(ctx, t.group, a.opts.Memory); err == nil {
 		var wrong error
 		t.book, err = rank.Open(ctx, t.group, a.opts.Now, a.opts.Seed, a.opts.Logger)
 		t.layer, wrong = learn.With(t.group, t.bank, t.book, &of)

@@ -24,7 +24,7 @@ func TestTenantsInMemory(t *testing.T) {
 		if loads[name]++; name == "broken" {
 			return nil, store.ErrDamaged
 		}
-		bank, err := memory.Open(ctx, store.NewMem(), nil)
+		bank, err := memory.Open(ctx, store.NewGroup(store.NewMem()), nil)
 		return &tenant{name: name, bank: bank}, err
 	}
 	use := func(name string) *tenant {
@@ -62,7 +62,7 @@ func TestChangedWhileItIsOpened(t *testing.T) {
 	st, ts := store.NewMem(), &tenants{open: map[string]*opening{}}
 	open := func(ctx context.Context) *tenant {
 		group := store.NewGroup(st)
-		bank, err := memory.OpenGroup(ctx, group, nil)
+		bank, err := memory.Open(ctx, group, nil)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, bank.Close()) })
 		return &tenant{bank: bank, group: group}

@@ -151,7 +151,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
 	m.Sanitizer = cmp.Or(m.Sanitizer, redact.New(nil))
-	bank, err := memory.OpenGroup(ctx, g, &m)
+	bank, err := memory.Open(ctx, g, &m)
 	if err != nil {
 		return nil, fmt.Errorf("learn: %w", err)
 	}

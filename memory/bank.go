@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -29,7 +30,7 @@ type Options struct {
 	Sanitizer *redact.Sanitizer
 }
 
-// Bank is the memory of one tenant. Create one with [Open] or [OpenGroup], and close it.
+// Bank is the memory of one tenant. Create one with [Open], and close it.
 type Bank struct {
 	o      Options
 	g      *store.Group
@@ -45,15 +46,13 @@ type Bank struct {
 	broken error            // an entry of another process that could not be read
 }
 
-// Open reads the memories of a store, which the Bank does not close: the part of a tenant, see [store.Sub],
-// where an Agent or a Layer has the same store.
-func Open(ctx context.Context, st store.Store, o *Options) (*Bank, error) {
-	return OpenGroup(ctx, store.NewGroup(st), o)
-}
-
-// OpenGroup is Open for the Group that the parts of a tenant share, before its first Update, so that what a
-// step changes can be one commit: see [Space.Stage].
-func OpenGroup(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
+// Open reads the memories of a tenant, before the first Update of its Group. The Group is the one that the
+// tenant's other parts share, so that what a step changes can be one commit (see [Space.Stage]), or one of its
+// own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has the same store.
+func Open(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
+	if g == nil || call.None(g.Store()) {
+		return nil, errors.New("memory: no store: give it store.NewGroup(st), of store.NewMem() or badger.Open")
+	}
 	opts := *cmp.Or(o, &Options{})
 	opts.Now = call.Clock(opts.Now)
 	an, err := text.New(opts.Languages...)

@@ -62,7 +62,7 @@ func text(ranks []int, common, n int) string {
 
 // BenchmarkSmall measures a recall from 100 memories.
 func BenchmarkSmall(b *testing.B) {
-	bank, err := memory.Open(b.Context(), store.NewMem(), nil)
+	bank, err := memory.Open(b.Context(), store.NewGroup(store.NewMem()), nil)
 	require.NoError(b, err)
 	s := bank.In("acme")
 	for n := range 100 {
@@ -84,7 +84,7 @@ func BenchmarkLarge(b *testing.B) {
 	ctx, dir := context.Background(), b.TempDir()
 	st, err := badger.Open(ctx, dir, nil)
 	require.NoError(b, err)
-	bank, err := memory.Open(ctx, st, nil)
+	bank, err := memory.Open(ctx, store.NewGroup(st), nil)
 	require.NoError(b, err)
 	c, size := newCorpus(1), 0
 	queries := map[string][]string{}
@@ -120,7 +120,7 @@ func BenchmarkLarge(b *testing.B) {
 			bank = nil
 			before = heap()
 			start := time.Now()
-			bank, err = memory.Open(ctx, st, nil)
+			bank, err = memory.Open(ctx, store.NewGroup(st), nil)
 			require.NoError(b, err)
 			opens = append(opens, time.Since(start))
 		}
@@ -176,7 +176,7 @@ func BenchmarkWriters(b *testing.B) {
 			st, err := badger.Open(b.Context(), b.TempDir(), nil)
 			require.NoError(b, err)
 			defer func() { require.NoError(b, st.Close()) }()
-			bank, err := memory.Open(b.Context(), st, nil)
+			bank, err := memory.Open(b.Context(), store.NewGroup(st), nil)
 			require.NoError(b, err)
 			c := newCorpus(1)
 			texts := make([]string, 10_000)

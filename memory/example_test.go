@@ -10,7 +10,7 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	bank, err := memory.Open(ctx, store.NewMem(), nil)
+	bank, err := memory.Open(ctx, store.NewGroup(store.NewMem()), nil)
 	if err != nil {
 		panic(err)
 	}

@@ -52,7 +52,7 @@ func TestAVectorStaysWithItsText(t *testing.T) {
 func TestVectorsOfTwoDimensions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Embedder: &letters{}})
+		b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Embedder: &letters{}})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, b.Close()) }()
 		remember(t, b.In("a"), memory.Draft{Kind: memory.Fact, Content: "apple", Vector: []float32{1, 0}})
@@ -86,7 +86,7 @@ func TestAChangeIsOneStep(t *testing.T) {
 func TestChangesOfWhatIsStaged(t *testing.T) {
 	t.Parallel()
 	g := store.NewGroup(store.NewMem())
-	bank, err := memory.OpenGroup(t.Context(), g, nil)
+	bank, err := memory.Open(t.Context(), g, nil)
 	require.NoError(t, err)
 	var one, two memory.Record
 	require.NoError(t, g.Update(t.Context(), func(b *store.Batch) error {

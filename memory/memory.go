@@ -3,7 +3,7 @@
 //
 // A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope:
 //
-//	bank, err := memory.Open(ctx, store.NewMem(), nil)
+//	bank, err := memory.Open(ctx, store.NewGroup(store.NewMem()), nil)
 //	anna := bank.In("acme/anna")
 //	_, err = anna.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Anna is allergic to penicillin"})
 //	hits, err := anna.Recall(ctx, memory.Query{Text: "what is she allergic to?"})

@@ -27,7 +27,7 @@ func open(t *testing.T, st store.Store, o memory.Options) (*memory.Bank, *clock)
 	if o.Now == nil {
 		o.Now = c.Now
 	}
-	b, err := memory.Open(t.Context(), st, &o)
+	b, err := memory.Open(t.Context(), store.NewGroup(st), &o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b, c

@@ -25,7 +25,7 @@ func TestModel(t *testing.T) {
 		c := &clock{day0}
 		st := store.NewMem()
 		open := func() *memory.Bank {
-			b, err := memory.Open(t.Context(), st, &memory.Options{Now: c.Now})
+			b, err := memory.Open(t.Context(), store.NewGroup(st), &memory.Options{Now: c.Now})
 			require.NoError(rt, err)
 			return b
 		}
@@ -190,7 +190,7 @@ func TestBanksAgree(t *testing.T) {
 		c := &clock{day0}
 		st := &forgetful{Changer: store.NewMem()}
 		open := func() *memory.Bank {
-			b, err := memory.Open(t.Context(), st, &memory.Options{Now: func() time.Time { c.add(time.Second); return c.Now() }})
+			b, err := memory.Open(t.Context(), store.NewGroup(st), &memory.Options{Now: func() time.Time { c.add(time.Second); return c.Now() }})
 			require.NoError(rt, err)
 			return b
 		}

@@ -64,7 +64,7 @@ func TestParts(t *testing.T) {
 		require.True(t, got > 0 && got < 1 && (got > 0.5) == (c.raw > 0.5) && (got < 0.5) == (c.raw < 0.5), "%+v: %v", c, got)
 	}
 	now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
-	b, err := Open(t.Context(), store.NewMem(), &Options{Now: func() time.Time { return now }})
+	b, err := Open(t.Context(), store.NewGroup(store.NewMem()), &Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	_, err = b.In("a").Remember(t.Context(), Draft{Kind: Pattern, Content: "restart"})
 	require.NoError(t, err)

@@ -407,7 +407,7 @@ func (*hanging) Embed(ctx context.Context, _ []string) ([][]float32, error) {
 func TestEmbedderHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Embedder: &hanging{}})
+		b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Embedder: &hanging{}})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, b.Close()) }()
 		fact(t, b.In("a"), "apple")
@@ -427,7 +427,7 @@ func TestEmbedderHangs(t *testing.T) {
 func TestVectorsAddToWords(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := memory.Open(t.Context(), store.NewMem(), &memory.Options{Embedder: &letters{failures: 2}})
+		b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Embedder: &letters{failures: 2}})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, b.Close()) }()
 		s := b.In("a")
@@ -495,7 +495,9 @@ func (c *counted) Commit(ctx context.Context, ops ...store.Op) (store.Revision, 
 // Of memories that are all alike each is written once, not once for each that it is like.
 func TestConsolidateWritesEachOnce(t *testing.T) {
 	st := &counted{Store: store.NewMem()}
-	b, err := memory.Open(t.Context(), st, nil)
+	_, err := memory.Open(t.Context(), nil, nil)
+	require.ErrorContains(t, err, "store.NewMem()")
+	b, err := memory.Open(t.Context(), store.NewGroup(st), nil)
 	require.NoError(t, err)
 	sp := b.In("acme/anna")
 	for i := range 30 {
@@ -512,7 +514,7 @@ func TestConsolidateWritesEachOnce(t *testing.T) {
 // A Slot may go back and forth for ever: to say a value again reads none of the times that it was said before.
 func TestSlotThatComesBackOften(t *testing.T) {
 	st := &counted{Store: store.NewMem()}
-	b, err := memory.Open(t.Context(), st, nil)
+	b, err := memory.Open(t.Context(), store.NewGroup(st), nil)
 	require.NoError(t, err)
 	for i := range 100 {
 		st.reads = 0
@@ -528,7 +530,7 @@ func TestSlotThatComesBackOften(t *testing.T) {
 // Upkeep reads and writes what it changes, and nothing of the rest.
 func TestUpkeepReadsWhatItChanges(t *testing.T) {
 	st, now := &counted{Store: store.NewMem()}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	b, err := memory.Open(t.Context(), st, &memory.Options{Now: func() time.Time { return now }})
+	b, err := memory.Open(t.Context(), store.NewGroup(st), &memory.Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	sp := b.In("acme/anna")
 	for i := range 20 {

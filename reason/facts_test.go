@@ -16,7 +16,7 @@ import (
 
 // A long conversation has facts, too, and one that cannot be kept does not lose the others.
 func TestFactsOfALongConversation(t *testing.T) {
-	b, err := memory.Open(t.Context(), store.NewMem(), nil)
+	b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
 	require.NoError(t, err)
 	script := reasontest.NewScript(
 		reasontest.Say(`{"facts":[{"content":"anna likes tea","slot":"","replaces":[]},{"content":" ","slot":"","replaces":[]}],"holds":[]}`),
@@ -30,7 +30,7 @@ func TestFactsOfALongConversation(t *testing.T) {
 
 // What was forgotten or changed while the model was asked is not said again.
 func TestFactsOfWhatIsForgottenMeanwhile(t *testing.T) {
-	b, err := memory.Open(t.Context(), store.NewMem(), nil)
+	b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
 	require.NoError(t, err)
 	space := b.In("acme")
 	var ids []memory.ID
@@ -65,7 +65,7 @@ func TestErrorsInWords(t *testing.T) {
 
 // The model is told the day, which "yesterday" is of, and what it confirms is no second fact.
 func TestFactsOfADayThatHold(t *testing.T) {
-	b, err := memory.Open(t.Context(), store.NewMem(), nil)
+	b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), nil)
 	require.NoError(t, err)
 	trusted, err := b.In("acme").Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "Anna drinks tea"})
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ type arc struct {
 }
 
 func openArc(ctx context.Context) (system, error) {
-	b, err := memory.Open(ctx, store.NewMem(), nil)
+	b, err := memory.Open(ctx, store.NewGroup(store.NewMem()), nil)
 	if err != nil {
 		return nil, err
 	}

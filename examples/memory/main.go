@@ -17,7 +17,8 @@ func main() {
 	ctx := context.Background()
 	now := time.Date(2026, 3, 10, 9, 0, 0, 0, time.UTC)
 	// store.NewMem keeps nothing after the program; store/badger.Open keeps a directory.
-	bank, err := memory.Open(ctx, store.NewMem(), &memory.Options{Now: func() time.Time { return now }})
+	group := store.NewGroup(store.NewMem()) // badger.Open has a store that stays
+	bank, err := memory.Open(ctx, group, &memory.Options{Now: func() time.Time { return now }})
 	check(err)
 	defer bank.Close()
 	ann := bank.In("acme/ann") // a tenant and a user: nothing of another scope is found here

@@ -18,7 +18,7 @@ import (
 func TestEpisodes(t *testing.T) {
 	t.Parallel()
 	g := store.NewGroup(store.NewMem())
-	bank, err := memory.OpenGroup(t.Context(), g, nil)
+	bank, err := memory.Open(t.Context(), g, nil)
 	require.NoError(t, err)
 	at := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 	keep := func(c reason.Case, agent, answer string) (is int, by string) {
