@@ -249,8 +249,9 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 func (v *look) advisePlans(ctx context.Context, a *Advice) {
 	c, s := v.c, v.s
 	texts := append(textsOf(c, s), c.Situation, string(c.Data))
-	tell := func(w *warning) string { return cmp.Or(extract.Tell(w.Said, w.Own, texts), untold) }
-	a.Warnings = v.warnings(ctx, situationKey(c, s), tell)
+	tell := extract.Tell(texts...)
+	own := func(w *warning) string { return cmp.Or(tell(w.Said, w.Own), untold) }
+	a.Warnings = v.warnings(ctx, situationKey(c, s), own)
 	found := v.plans(ctx, s.key)
 	for _, p := range found.Plans {
 		why := a.try(p, s, found.Plans)
@@ -474,7 +475,7 @@ func (v *look) warnings(ctx context.Context, id string, tell func(*warning) stri
 			w := all.warning(o)
 			if scopes[w] == 1 {
 				both := func(word string) bool { return holds(o.Said, word) }
-				w.Said = extract.Tell(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both), nil)
+				w.Said = extract.Tell()(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both))
 			}
 			w.Events = append(w.Events, o.Events...)
 			slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })

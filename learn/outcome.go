@@ -416,7 +416,7 @@ func (w *step) refuse(ctx context.Context) {
 	w.failed(w.forget(ctx, w.b, c.Scope, g.Made))
 	told := ""
 	if n := len(lessons); n > 0 && o.Verdict == Failed {
-		told = extract.Tell(lessons[n-1].Said, lessons[n-1].Own, nil)
+		told = extract.Tell()(lessons[n-1].Said, lessons[n-1].Own)
 	}
 	if g.Made = ""; told == "" {
 		return

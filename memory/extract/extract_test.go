@@ -56,8 +56,8 @@ func TestEpisodes(t *testing.T) {
 func TestLessonNames(t *testing.T) {
 	t.Parallel()
 	hidden, class := extract.Lesson("FAIL: TestSum: ask Anna", []string{"Anna asks why TestSum broke"}, nil)
-	require.Equal(t, "FAIL: … ask …", extract.Tell("FAIL: TestSum: ask Anna", hidden, nil))
-	require.Equal(t, "FAIL: TestSum: ask …", extract.Tell("FAIL: TestSum: ask Anna", hidden, []string{"TestSum broke"}))
+	require.Equal(t, "FAIL: … ask …", extract.Tell()("FAIL: TestSum: ask Anna", hidden))
+	require.Equal(t, "FAIL: TestSum: ask …", extract.Tell("TestSum broke")("FAIL: TestSum: ask Anna", hidden))
 	_, other := extract.Lesson("FAIL: TestMax: ask Bo", []string{"Bo asks why TestMax broke"}, nil)
 	require.Equal(t, class, other)
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -52,25 +53,32 @@ func Lesson(complaint string, own, strangers []string) (said []string, class str
 	return slices.Sorted(maps.Keys(all)), class
 }
 
-// Tell returns a complaint for a case of these texts, which may lack words that the complaint says of another
-// case. A name that they lack leaves a …; any other word takes the complaint with it, since without a word such
-// as "never" it might say the opposite: then Tell returns "".
-func Tell(complaint string, said, texts []string) string {
-	theirs, now, told := spelled(said...), spelled(texts...), true
-	complaint = visit(complaint, func(word string, parts map[string]string, sure bool) string {
-		for p := range parts {
-			for o, raw := range theirs {
-				if says(p, o, sure, marked(raw)) && now[p] == "" && now[o] == "" {
-					word, told = "…", told && sure && marked(raw)
+// Tell tells complaints to a case of these texts, which may lack words that a complaint says of another case. A
+// name that they lack leaves a …; any other word takes the complaint with it, since without a word such as
+// "never" it might say the opposite: then it is "".
+func Tell(texts ...string) func(complaint string, said []string) string {
+	spell := sync.OnceValue(func() map[string]string { return spelled(texts...) }) // most cases have no warning
+	return func(complaint string, said []string) string {
+		now, theirs, told := spell(), spelled(said...), true
+		maps.DeleteFunc(theirs, func(o, _ string) bool { return now[o] != "" })
+		if len(theirs) == 0 {
+			return complaint
+		}
+		complaint = visit(complaint, func(word string, parts map[string]string, sure bool) string {
+			for p := range parts {
+				for o, raw := range theirs {
+					if now[p] == "" && says(p, o, sure, marked(raw)) {
+						word, told = "…", told && sure && marked(raw)
+					}
 				}
 			}
+			return word
+		})
+		if !told {
+			return ""
 		}
-		return word
-	})
-	if !told {
-		return ""
+		return complaint
 	}
-	return complaint
 }
 
 // says reports whether p, a word of a complaint, is the word o of a case, or one is written onto the other:
