@@ -115,24 +115,10 @@ func newPrompt(b *Brief, asked ...string) *prompt {
 func (p *prompt) memory(h memory.Hit) string {
 	label := fmt.Sprintf("m%d", len(p.labels)+1)
 	p.labels[label] = h.Record.ID
-	s := fmt.Sprintf("[%s] %s", label, h.Record.Kind)
-	if h.Record.Actor != "" {
-		s += fmt.Sprintf(", by %q", h.Record.Actor)
+	if st := h.Stats; st.Helped+st.Unused > 0 {
+		label += fmt.Sprintf(", helped %d, unused %d", st.Helped, st.Unused)
 	}
-	if !h.Record.At.IsZero() {
-		s += h.Record.At.Format(", 2006-01-02")
-	}
-	if st := h.Record.Stats; st.Helped+st.Unused > 0 {
-		s += fmt.Sprintf(", helped %d, unused %d", st.Helped, st.Unused)
-	}
-	if h.Record.Trigger != "" {
-		s += "\nwhen: " + h.Record.Trigger
-	}
-	s += "\n" + h.Record.Content
-	if h.Superseded != nil && h.Superseded.Content != h.Record.Content {
-		s += "\nbefore that it was: " + h.Superseded.Content
-	}
-	return s
+	return fmt.Sprintf("[%s] %s", label, h)
 }
 
 func card(w Card) string {
