@@ -492,11 +492,14 @@ func (c *counted) Commit(ctx context.Context, ops ...store.Op) (store.Revision, 
 	return c.Store.Commit(ctx, ops...)
 }
 
+func TestOpenWithoutStore(t *testing.T) {
+	_, err := memory.Open(t.Context(), nil, nil)
+	require.ErrorContains(t, err, "store.NewMem()")
+}
+
 // Of memories that are all alike each is written once, not once for each that it is like.
 func TestConsolidateWritesEachOnce(t *testing.T) {
 	st := &counted{Store: store.NewMem()}
-	_, err := memory.Open(t.Context(), nil, nil)
-	require.ErrorContains(t, err, "store.NewMem()")
 	b, err := memory.Open(t.Context(), store.NewGroup(st), nil)
 	require.NoError(t, err)
 	sp := b.In("acme/anna")
