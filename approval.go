@@ -52,9 +52,9 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		ErrState, v.scope, r.Approval)
 }
 
-// Answer answers what a run asks, and goes on with it. question is the Report's Question that text answers:
-// where the run does not ask that any more, as after a second click, it is [ErrState], and so is a blank
-// text. "" is what the run asks at that moment.
+// Answer answers what a run asks, and goes on with it. question is the Question of the Report that was
+// answered: if the run asks something else by now, as after a second click, the error is [ErrState]. "" stands
+// for whatever the run asks at that moment. A blank text is ErrState, too.
 func (v View) Answer(ctx context.Context, id, question, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		said := fence.Clip(t.clean.Prose(text), maxText)

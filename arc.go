@@ -50,11 +50,10 @@ type Options struct {
 	Replans  int           // plans after the first one; 0: 2; negative: none
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
 
-	// OnStuck says what follows where the session of a run does not get on: after an attempt its assessment says
-	// [meta.PivotNow], or something beside the step (see [meta.Assessment]). "replan": another plan is
-	// made, while Replans lasts; "ask": a person is asked; "": nothing else than what always follows, an event,
-	// and a word to whoever decides next, with what the assessment rests on. It follows once a plan; a run
-	// without a Session is not assessed.
+	// OnStuck says what happens, once a plan, where a run's session does not get on: after an attempt its
+	// assessment has the Step [meta.PivotNow] or an Also (see [meta.Assessment]). "replan": another plan is made,
+	// while Replans lasts; "ask": a person is asked; "": neither. An event "stuck" tells of it in any case, and
+	// whoever decides next is told why. A run without a Session is not assessed.
 	OnStuck string
 
 	// ApprovalTimeout is how long an approval stays open: afterwards silence lets a Veto go on and denies
@@ -63,37 +62,38 @@ type Options struct {
 	Timeout         time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Policy          rank.Policy   // which worker is tried first; nil: by Worth
 
-	// Worth is what a delivered task is worth in US dollars: by [rank.Book.Ladder], at the Lessons scope, who
-	// has the best chance for the price is tried first; where nobody is worth the price, the first worker that
-	// can. 0: by [rank.Book.Learned], to which a dollar is a tenth of a success: between models that cost cents
-	// the price decides next to nothing.
+	// Worth is what a delivered task is worth in US dollars. Above 0, [rank.Book.Ladder] ranks, by the figures
+	// of the Lessons scope: the worker with the best chance for its price is tried first, and where none is worth
+	// its price, the first that can take the task. 0: [rank.Book.Learned] ranks. A dollar is a tenth of a success
+	// there, so the price of models that cost cents decides next to nothing.
 	Worth float64
 
 	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.
 	Daily Budget
 
-	Retention time.Duration // how long [View.Maintain] leaves runs that have ended, and IDs are known; 0: 90 days
+	Retention time.Duration // after it [View.Maintain] deletes a run that has ended, with its ID; 0: 90 days
 
-	Memory *memory.Options // of each tenant; its Now and Sanitizer are those here where it has none
-	Learn  learn.Options   // of each tenant, but for Scope and Memory; its Seed is that here where it is 0
+	Memory *memory.Options // of each tenant; where its Now or Sanitizer is nil, the one below counts
+	Learn  learn.Options   // of each tenant; its Scope and Memory do not count, and a Seed of 0 is the one below
 
-	FireIrreversible bool // true: in a plan that fires, irreversible calls ask no more than elsewhere; false: always
+	FireIrreversible bool // false: a person is asked before each irreversible call of a plan that fires
 
 	Sanitizer *redact.Sanitizer // nil: redact.New of no options
 	Logger    *slog.Logger      // is told of what has no caller to return it to; nil: nobody is
 
-	// OnEvent is told of each event of each run of this process as it happens. It is called concurrently, and
-	// holds the run until it returns. In Live text, a secret of several words is not found.
+	// OnEvent is called with each event of each run of this process as it happens: concurrently for several
+	// runs, and the run waits until it returns. A secret of several words may stand in the text of Live events.
 	OnEvent func(scope memory.Scope, run string, e Event)
 
 	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit",
 	// with attributes such as "run" and "worker", none of them a text. What happens within gets the context that
-	// it returns; the function that it returns is called once, with the error at the end. That of "arc.act" is
-	// the attempt's, too, or of one without, its Outcome as the Class of one. It is called concurrently.
+	// it returns; the function that it returns is called once, at the end, with the error or nil. For "arc.act"
+	// an attempt that was not delivered is an error, too: its Err, or a *reason.Error whose Class is its Outcome.
+	// Trace is called concurrently.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
-	// Process is a label of this process, in its record among those that share a store and in what the Logger is
-	// told; "": none. It identifies nothing: each Agent is another process, also one of the same label.
+	// Process is a label of this process for people who read the Logger or the store; "": none. It identifies
+	// nothing: two Agents with one label are two processes.
 	Process string
 
 	Now  func() time.Time // nil: time.Now
@@ -105,13 +105,13 @@ const replanStuck, askStuck = "replan", "ask"
 
 // Agent runs objectives. Its methods may be called concurrently. Several Agents, in as many processes, may
 // have one store that is a [store.Changer]: a run is worked on by one of them, any of them may be asked for
-// it, and the runs of one that is gone are taken up by another within 25 s: also by itself, where it was
-// killed and is opened again. Their hosts should have the same workers. Any other store is for one Agent at a
-// time. An Agent without Workers goes on with no run: it shows them, and what is ruled, answered or tried
-// again by it is stored, for an Agent that has some. A run that begins in it is blocked.
+// it, and when one is gone, another takes up its runs within 25 s; a program that was killed and is started
+// again is another. Their hosts should have the same workers. Any other store is for one Agent at a time. An
+// Agent without Workers works on no run: it shows runs, and stores rulings, answers and retries for an Agent
+// that has workers. A run that begins in it is blocked.
 //
-// Close, Shutdown, View.Cancel and View.Erase wait for runs under way, also for one whose own worker, gate or
-// OnEvent calls them: there, call them in a goroutine.
+// Close, Shutdown, View.Cancel and View.Erase wait for runs under way. A worker, gate or OnEvent that calls
+// one of them would wait for its own run: call it in a goroutine.
 type Agent struct {
 	store  store.Store
 	close  func() error // of the store; does nothing where it is the host's

@@ -74,9 +74,9 @@ func (v View) events(ctx context.Context, id string, follow bool) iter.Seq2[Even
 }
 
 // Changed returns the IDs of the runs of the scope that were committed or deleted since a mark, some more
-// than once, and the next mark. A mark is of this Agent. Of one that is 0, too long ago, or from before a
-// restart, the error is store.ErrNotFound: read Runs, and go on from the next mark. What other processes
-// commit is known within 100 ms where a run is under way or waited for, else within 5 s.
+// than once, and the next mark. Marks are this Agent's alone. For 0, and for a mark that is too old or from
+// before a restart, the error is store.ErrNotFound: read Runs, and go on from the mark beside it. What other
+// processes commit is known within 100 ms where a run is under way or waited for, else within 5 s.
 func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 	v.agent.mu.Lock()
 	defer v.agent.mu.Unlock()

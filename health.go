@@ -21,8 +21,8 @@ import (
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [View.Health]
 
-	// Uplift is what memory changes in runs whose Lessons, or without these whose Scope, is this one. Each N is
-	// 0, and nothing can be said, without Options.Learn.Holdout. Text has nothing of it.
+	// Uplift is what memory changes in runs whose Lessons (if empty, whose Scope) are this scope. Without
+	// Options.Learn.Holdout nothing can be said, and each N is 0. Text does not mention it.
 	Uplift meta.Uplift
 
 	text string

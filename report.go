@@ -23,12 +23,12 @@ type Report struct {
 	Status    Status
 	Cause     Cause // of a blocked run
 
-	// Text is the last delivery of a delivered run in words, the questions of one that asks and what a waiting
-	// one waits for, a line each, the task or goal that a running one is at, and why another one is blocked or
-	// canceled.
+	// Text says in words, by the Status: the last delivery of a delivered run; a line for each question of one
+	// that asks, and for each thing that a waiting one waits for; the task or goal that a running one is at; why
+	// one is blocked or canceled.
 	Text string
 
-	Question string // of one that asks: which of its questions Text has, for [View.Answer]
+	Question string // of a run that asks: identifies what Text asks, for [View.Answer]
 
 	Output    json.RawMessage `json:",omitempty"` // of the last delivery of a delivered run
 	Approvals []act.Approval  // that it waits for

@@ -25,18 +25,18 @@ import (
 // errLeft is the cause of a run that stops because the Agent does.
 var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
 
-// Run brings an objective to its end, and returns its Report: delivered or blocked; or asking, or waiting for
-// a person. An outage is waited for, up to Options.Patience. A second Run with the ID of an earlier one goes
-// on with it, or returns its Report; of one under way, also by itself after a restart, it is [ErrRunning].
+// Run works on an objective until the run is delivered or blocked, asks, or waits for a person, and returns its
+// Report. It waits for an outage to pass, up to Options.Patience. A second Run with the ID of an earlier run
+// goes on with that, or returns its Report if it has ended; while it is under way the error is [ErrRunning].
 //
-// Where ctx ends first the run stays as of its last commit: it goes on by [View.Resume], or when the store is
-// opened again; one that waits goes on when that is over. Where [View.Cancel] ends it the error wraps
-// context.Canceled; View.Wait has the end. A run that an attempt of another one has called is canceled with
-// that one. The Report beside an error is of what is stored at that moment, nil if nothing is.
+// If ctx ends first, the run stays as of its last commit, and goes on by [View.Resume] or when the store is
+// opened again; a run that waits goes on by itself once the wait is over. If [View.Cancel] ends the run, the
+// error wraps context.Canceled, and View.Wait returns how it ended. A run that another run's attempt has begun
+// is canceled with that. Beside an error the Report says what is stored at that moment; nil: nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
-// Events is Run, and yields the events as they happen, those that are not kept as well. The loop over them
-// holds the run; to leave it ends the run's context.
+// Events is Run, and yields the events as they happen, also those that are not kept. The run waits while the
+// loop's body works on an event; to leave the loop ends the run's context.
 func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -116,9 +116,8 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 }
 
 // Thought is what a run would begin with. Its Report says where the run would stand: running, asking,
-// waiting for an outage, or blocked; Fired is 1 where Tasks are a plan that is carried out without
-// asking the reasoner. A subgoal that would be reached first is its Text, and Tasks are those of the
-// objective, so there are none yet.
+// waiting for an outage, or blocked. Fired is 1 where Tasks are those of a plan that fires. Where the
+// reasoner wants a subgoal reached first, Text names it, and there are no Tasks yet.
 type Thought struct {
 	Report
 	Advice learn.Advice
@@ -126,7 +125,7 @@ type Thought struct {
 }
 
 // Think returns what Run would begin with: it recalls, and asks the reasoner unless a plan fires. Nothing is
-// done and nothing is kept, so what it takes is not counted for the day.
+// done and nothing is kept; what the reasoner takes does not count towards Options.Daily.
 func (a *Agent) Think(ctx context.Context, o Objective) (Thought, error) {
 	o, clean, err := a.door(ctx, o)
 	if err != nil {

@@ -38,9 +38,9 @@ func (v View) Resume(ctx context.Context, id string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error { return t.goOn(ctx) })
 }
 
-// Retry tries a blocked run again: an attempt that an outage has blocked goes on where it waited, as if that
-// had passed in time, any other run from the last task that was delivered on, with what is known now. note,
-// if there is one, is told to the reasoner and to workers. It is never refused.
+// Retry tries a blocked run again, however often. An attempt that an outage has blocked goes on where it
+// waited; any other run goes on after the last task that was delivered, with what is known now. The reasoner
+// and the workers are told the note, unless it is "".
 func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if t.Status != Blocked {
@@ -109,9 +109,9 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 }
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
-// was wrong stops its plan. Where what it taught is no longer known, the verdict is kept and the error is
-// store.ErrNotFound: [View.Edit] stops the plan. Where one attempt has delivered the run, the figures of its
-// worker are corrected, too; of several nobody can tell which it was, and what a plan has made is no skill.
+// was wrong stops its plan. If what the run taught is no longer kept, the verdict is, and the error is
+// store.ErrNotFound: stop the plan by [View.Edit]. If a single attempt has delivered the run, its worker's
+// figures are corrected, too; not if several have, or a plan that fired.
 func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why string) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
@@ -248,7 +248,7 @@ func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	}
 }
 
-// Assess says how a session of the scope goes, and which approaches its runs that have not ended have left.
+// Assess says how a session of the scope goes, and which approaches are left to its runs that have not ended.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
@@ -324,9 +324,9 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 	return a.Why, err
 }
 
-// Memory returns the memory of the scope, for the work at hand: ask for it again for the next. One that is
-// kept while the tenant is unloaded, after an hour of no use, does not see what is written later. What is
-// remembered is cleaned by Options.Sanitizer; values of Host.Secrets are known to runs that name them only.
+// Memory returns the memory of the scope. Do not keep it: a tenant that was not used for an hour is unloaded,
+// and a Space from before does not see what is written later. What is remembered passes Options.Sanitizer,
+// which knows no value of Host.Secrets: only runs that name one do.
 func (v View) Memory(ctx context.Context) (memory.Space, error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
@@ -335,8 +335,8 @@ func (v View) Memory(ctx context.Context) (memory.Space, error) {
 	return t.bank.In(v.scope), nil
 }
 
-// Book returns the figures of workers of the scope, for the work at hand, as Memory does. The cost of an
-// attempt is with that of its Judges; what a try took that an outage ended is the run's, and no worker's.
+// Book returns the figures of the scope's workers; do not keep it, as with Memory. An attempt's cost has that
+// of its Judges in it; what a try took that an outage ended counts for the run, and for no worker.
 func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	t, err := v.agent.refreshed(ctx, v.scope)
 	if err != nil {
