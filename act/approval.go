@@ -19,9 +19,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Approval asks a person to allow a call. What does not show, or reorders others, is escaped in its Inputs and
-// left out of About. The ID is of one run, and stable over restarts; another attempt, or another try of an
-// irreversible call, has another. What was asked, a person decides; a stricter Mode asks anew.
+// Approval asks a person to allow a call. Characters that do not show, or reorder others, are escaped in its
+// Inputs and left out of About. The ID belongs to one run, and stays over restarts; another attempt, or another
+// try of an irreversible call, has another. Once asked, only a person decides; a stricter Mode asks anew.
 type Approval struct {
 	reason.ToolCall
 	Scope    store.Scope // of the run that waits
@@ -43,9 +43,9 @@ type Ruling struct {
 	Result json.RawMessage `json:",omitempty"`
 }
 
-// Approver asks a person, or a policy that stands for one. An error, or an answer without By or to another
-// Approval, leaves this one open: the attempt is pending, and asks again when it goes on. An error, or a yes
-// or a Note without By, is an Event and in the Why, on which others may rule; the zero Ruling abstains. ctx
+// Approver asks a person, or a policy that stands for one. The zero Ruling abstains. That, an error, and a
+// Ruling without By or on another Approval leave this one open: the attempt is pending, and asks again when it
+// goes on. An error, and a yes or a Note without By, is told in an Event and in Why, for others who rule. ctx
 // ends with the time for an answer, or the attempt's. In Compound a second call asks a second person.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 

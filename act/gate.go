@@ -22,12 +22,12 @@ type Verdict struct {
 	usage     *reason.Usage
 }
 
-// Gate decides whether a task was done, by what it can observe. Silence (no complaint) is a refusal. An error
-// and a panic are no pass, and no failure of the worker. With a *[PendingError], which a person answers, or a
-// *[reason.Error] of class Unavailable or RateLimited, the attempt waits, as long as its Wait or some 5 s at
-// first, and all gates are asked again. Permanent and Permission block the run: no worker can mend it. After
-// any other error the gate is asked once more at once, unless its time has ended, and then the work is done
-// again. String, or else its type, names it. Usage of a [Judge] or a *[reason.Error] counts with the attempt's.
+// Gate decides whether a task was done, by what it can observe. A Verdict without Pass is a refusal, also
+// without a Complaint. An error and a panic are no pass, and no failure of the worker. After a *[PendingError]
+// a person is asked, and after a *[reason.Error] of class Unavailable or RateLimited the attempt waits (as long
+// as its Wait says, or some 5 s at first); then all gates are asked again. Permanent and Permission block the
+// run. After any other error the gate is asked once more at once, unless its time has ended, and then the work
+// is done again. A String method, or the type, names a gate. Usage of a [Judge] or an error counts, too.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }

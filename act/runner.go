@@ -117,8 +117,8 @@ type Attempt struct {
 	Verdict              // of the gate that refused, or of the last one; Complaint is also what else went wrong
 	Result               // of one that failed to make any: its Usage
 	Outcome rank.Outcome // "" while a person has to rule or to answer before it goes on: no attempt is spent
-	// Err is of the executor, a gate or an Around, or why none was called; without Outcome, a *[PendingError].
-	// Where the Outcome is Unknown and it is of class Permanent or Permission, the run is blocked.
+	// Err is of the executor, a gate or an Around, or why none was called; without Outcome it wraps a
+	// *[PendingError]. An Outcome of Unknown with the class Permanent or Permission blocks the run.
 	Err *reason.Error
 }
 

@@ -16,7 +16,7 @@ type Mode int
 const (
 	Autonomous Mode = iota // it acts
 	Notify                 // a person is told by an event
-	Veto                   // a person may stop it: silence until the deadline agrees, of who was not reached, too
+	Veto                   // a person may stop it; silence until the deadline agrees, even if nobody was reached
 	Gated                  // a person must agree
 	Compound               // two people must agree
 )
@@ -69,8 +69,8 @@ type Worker struct {
 
 	Mode         Mode               // zero: it acts without a person
 	Blast        Blast              // zero: a mistake reaches nobody else
-	Irreversible bool               // once a run unless a person says so, see [Do]; in a plan that fires it asks
-	AskAbove     map[string]float64 // asks where the input of a name is further from 0, no number, or absent
+	Irreversible bool               // made once a run, else a person is asked, see [Do]; asks in a plan that fires
+	AskAbove     map[string]float64 // by input: asks if it is further from 0 than that, no number, or absent
 	Secrets      []string           // names of the secrets that it gets
 	input        *schema.Schema     // compiled, of one that a Runner has
 }

@@ -26,9 +26,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Candidate is something that can take a task. Where its price has changed, give the new one: a mean learns
-// of it as attempts come, and so does [Book.Learned], which looks at samples alone; of who has become cheaper
-// and is not tried, late or never. What is free now has a Price just above 0.
+// Candidate is something that can take a task. Give its current Price where you know it: the mean of attempts
+// follows a change only as they come, so late or never if a candidate got cheaper and is not tried.
+// [Book.Learned] looks at samples alone. A candidate that is free has a Price just above 0.
 type Candidate struct {
 	Name  string
 	Prior float64 // the chance of success that it claims, in [0,1]; it counts while little is known

@@ -52,7 +52,7 @@ func (b *Book) Stats(candidate, skill string) Stats {
 	return b.scope.skill(skill).summary(candidate).stats()
 }
 
-// Day returns a candidate's figures at a skill on a UTC day of the last 31. "": all candidates, or skills.
+// Day returns a candidate's figures at a skill on a UTC day, one of the last 31. "" is all of them.
 func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	n := int32(day.UnixMilli() / dayMillis)
 	b.mu.Lock()
@@ -69,11 +69,11 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 	return s.stats()
 }
 
-// Health returns the figures of a period that ends now, of 24 hours at most. "" stands for all candidates, or
-// all skills. An outage (Away, TimedOut) counts as a failed attempt here, though not in a rank; of others
-// that tell nothing about skill, only the usage counts. Attempts before the last 200 at a skill count by
-// whole hours, and not in the percentiles. The Samples are the failures and outages, at most 10 of a
-// candidate at a skill, the oldest first, with Run, Candidate, Skill, Class and At.
+// Health returns the figures of a period that ends now, of 24 hours at most. "" is all candidates, or skills.
+// An outage (Away, TimedOut) counts as a failed attempt here, though not in a rank; of other outcomes that tell
+// nothing about skill only the usage counts. Attempts before the last 200 at a skill count by whole hours, and
+// not in the percentiles. The Samples are the failures and outages, at most 10 of a candidate at a skill, the
+// oldest first; they have Run, Candidate, Skill, Class and At.
 func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sample) {
 	now := b.now()
 	from := now.Add(-min(last, 24*time.Hour))

@@ -20,7 +20,7 @@ import (
 // depends on; a reasoner, and a worker, is told of the run at hand by it. Run is the run of arc that it
 // belongs to, "" outside of the loop.
 type Case struct {
-	ID, Run    string           `cbor:",omitzero"`  // of the Advice, unique in its Scope ("": learn makes one)
+	ID, Run    string           `cbor:",omitzero"`  // ID: unique in its Scope, "": learn makes one; Run: of arc
 	Scope      memory.Scope     `cbor:",omitzero"`  // "": that of the options
 	Lessons    memory.Scope     `cbor:",omitzero"`  // Scope ("") or one above, which shares what is learned
 	Also       []memory.Scope   `cbor:",omitzero"`  // other scopes that are recalled from, of the same tenant
@@ -43,8 +43,8 @@ type Case struct {
 	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
 }
 
-// Check returns a [store.ErrInvalid] unless the scopes of the case are of one tenant, Lessons is its Scope or above it,
-// ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
+// Check returns a [store.ErrInvalid] unless all scopes are of one tenant, Lessons is the Scope or above it, ID,
+// Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
 // (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
 // a person's message: memories are recalled by it, too, and the episode has it in place of Text.
 func (c *Case) Check() error {

@@ -65,8 +65,9 @@ func (e *Error) Unwrap() error {
 // by an HTTP status in it, then by its words; of words the specific ones decide before the general ones, and
 // before a status: "403: API rate limit exceeded" is RateLimited. A typed *Error is returned as it is.
 //
-// nil is a failure like any other: its words say nothing of the kind. So are nil and the end of a context
-// that was canceled. Only what was returned as an error is read, and no output of a program that failed.
+// It returns nil for a failure like any other, whose words tell no class, for a nil err, and for the end of a
+// canceled context. Do not return that nil as an error: a nil *Error in one is not nil. Only what was returned
+// as an error is read, and no output of a program that failed.
 func Classify(err error) *Error {
 	var e *Error
 	switch {

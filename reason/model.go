@@ -127,12 +127,12 @@ type ModelFunc func(ctx context.Context, r *Request) (*Response, error)
 func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) { return f(ctx, r) }
 
 // Generate calls m, and makes an error of all that is no answer: no model, a panic, a typed nil, no Response,
-// one of more than 8 MiB, one that is not UTF-8. It alone calls a Model, with Tools as all take them.
+// one of more than 8 MiB, one that is not UTF-8. All calls of a Model go through it.
 //
 // It takes thoughts off the front of the Text and of what OnText gets: leading blocks <x>…</x>, [X]…[/X] and
-// ◁x▷…◁/x▷, nested and repeated; of one that the model's template has begun, the closing tag alone in a line
-// is enough, but OnText has got it by then. An answer that is nothing but a thought, or one that never ends,
-// is an error. So an answer in free text cannot begin with such a block; ask for that by a Schema.
+// ◁x▷…◁/x▷, nested and repeated. Where the model's template has opened the block, a closing tag alone in a
+// line ends it, but OnText has got the thought by then. An answer that is nothing but a thought, or whose
+// thought never ends, is an error. An answer that has to begin with such a block needs a Schema.
 //
 // A provider that signs what its models say refuses calls in Messages that it has not signed, such as those of
 // a plan. After a status 400 calls without Opaque are told in words, with their results.

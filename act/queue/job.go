@@ -62,8 +62,8 @@ type Draft struct {
 	// swept. "": each Draft is a job of its own.
 	Key string `cbor:"11,keyasint,omitempty"`
 
-	// At is when the job is due, of the years 1970 to 2200; zero: at once, or at the first time of Cron. A Job
-	// has here when it may be claimed next, also where that is for a further attempt.
+	// At is when the job is due, of the years 1970 to 2200; zero: at once, or at the first time of Cron. Of a
+	// Job it is when that may be claimed next, be it for a further attempt.
 	At time.Time `cbor:"12,keyasint,omitzero"`
 
 	// Cron has the job come again, by an expression of five fields as in crontab(5), in UTC or, say,

@@ -4,7 +4,7 @@
 //		Reasoner: &reason.LLM{Model: otel.Model(model, "openai", "gpt-5-mini", tracers, meters)},
 //		…
 //	}, &arc.Options{
-//		Trace:   otel.Trace(tracers)
+//		Trace:   otel.Trace(tracers),
 //		OnEvent: otel.Events(meters),
 //	})
 //
