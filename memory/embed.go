@@ -257,7 +257,7 @@ func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	for _, m := range ms {
 		delete(others, m.Row)
 	}
-	ask.K, ask.Gate, ask.Wants, ask.Found = 0, 0, func(row uint32) bool { return others[row] }, nil
+	ask.K, ask.Gate, ask.Wants = 0, 0, func(row uint32) bool { return others[row] }
 	for _, m := range t.ix.Search(ask) {
 		ms = append(ms, m)
 		delete(others, m.Row)

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/index"
@@ -22,12 +21,10 @@ const (
 	candidates = 256 // of the best matches, which a Policy other than Weighted scores
 )
 
-// ask is a Query as it is carried out, with K and At set. Its memory is used again: see done.
+// ask is a Query as it is carried out, with K and At set.
 type ask struct {
 	Query
-	tables    []*table // of the scopes that are asked
-	fs        []found
-	ms        []index.Match // memory for what a table's index finds
+	tables    []*table      // of the scopes that are asked
 	at, since int64         // of what is wanted
 	kinds     uint8         // a bit for each that is wanted
 	cold      bool          // only what is archived is wanted
@@ -36,21 +33,8 @@ type ask struct {
 	weighted  bool
 }
 
-var asks = sync.Pool{New: func() any { return new(ask) }}
-
 // begun is the time by which what supersedes something holds: what is dated ahead is found, and hides nothing.
 func (a *ask) begun() int64 { return min(a.at, a.At.UnixMicro()) }
-
-// done ends the use of what was found.
-func (a *ask) done() {
-	if cap(a.fs) > 16*candidates {
-		a.fs, a.ms = nil, nil
-	}
-	clear(a.tables)
-	clear(a.fs[:cap(a.fs)])
-	*a = ask{tables: a.tables[:0], fs: a.fs[:0], ms: a.ms[:0]}
-	asks.Put(a)
-}
 
 // found is a match.
 type found struct {
@@ -75,7 +59,6 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer a.done()
 	fs, err := s.find(ctx, a)
 	if err != nil {
 		return nil, err
@@ -120,9 +103,8 @@ func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memory: recall: %w", err)
 	}
-	a := asks.Get().(*ask)
-	*a = ask{
-		Query: *q, tables: a.tables, fs: a.fs, ms: a.ms, at: forever, since: math.MinInt64,
+	a := &ask{
+		Query: *q, at: forever, since: math.MinInt64,
 		situation: hashOf(q.Situation), weighted: s.b.o.Policy == nil,
 	}
 	a.K = cmp.Or(q.K, defaultK)
@@ -166,13 +148,12 @@ func (a *ask) allows(r *record) bool {
 // index returns the query of a table's index.
 func (a *ask) index(t *table, k int) *index.Query {
 	wants := func(row uint32) bool { return a.wants(t.rows[row]) }
-	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: wants, Found: a.ms[:0]}
+	return &index.Query{Text: a.Text, Days: a.days, K: k, Gate: gate, Wants: wants}
 }
 
-// find returns all matches that may be among the best K, scored and in order, until a is done.
+// find returns all matches that may be among the best K, scored and in order.
 func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
-	fs = a.fs
-	defer func() { a.cold, a.fs = false, fs }() // as the query has it, for who asks further
+	defer func() { a.cold = false }() // as the query has it, for who asks further
 	for {
 		for _, t := range a.tables {
 			fs = t.search(fs, a)
@@ -296,9 +277,10 @@ func (t *table) search(fs []found, a *ask) []found {
 	case t.vectors[len(a.Vector)].Len() > 0:
 		fs = t.hybrid(fs, a, t.vectors[len(a.Vector)])
 	case a.Text != "":
-		a.ms = t.ix.Search(a.index(t, k))
-		said := attributed(a.ms)
-		for _, m := range a.ms {
+		ms := t.ix.Search(a.index(t, k))
+		said := attributed(ms)
+		fs = slices.Grow(fs, len(ms))
+		for _, m := range ms {
 			f := found{t: t, r: t.rows[m.Row], ratio: m.Ratio}
 			f.Relevance = said * meant(m.Ratio)
 			fs = append(fs, f)
@@ -392,7 +374,6 @@ func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, 
 	if err != nil {
 		return h, "", err
 	}
-	defer a.done()
 	for _, t := range a.tables {
 		r := t.current(id)
 		if r == nil {

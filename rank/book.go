@@ -172,7 +172,7 @@ func (p *pair) pieceKey(n int) string { return p.key + strconv.Itoa(10+n) } // t
 
 // put stages the first piece of a record, and those that are not as they were.
 func (p *pair) put(batch *store.Batch, was, value []byte, c store.Condition) error {
-	err := batch.Put(p.pieceKey(0), bytes.Clone(piece(value, 0)), c) // value is used again
+	err := batch.Put(p.pieceKey(0), bytes.Clone(piece(value, 0)), c) // a store may keep it, and no more
 	for n := 1; n*pieceBytes < len(value) && err == nil; n++ {
 		if !bytes.Equal(piece(was, n), piece(value, n)) {
 			err = batch.Put(p.pieceKey(n), bytes.Clone(piece(value, n)), store.Any)
@@ -275,9 +275,6 @@ func (sk *skill) summary(candidate string) *summary {
 func (b *book) publish(p *pair, rev store.Revision, rec *record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p.rec != nothing {
-		spare.Put(p.rec)
-	}
 	p.rev, p.rec, p.sum, p.skill.fresh = rev, rec, nil, false
 }
 

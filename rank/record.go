@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -27,7 +26,7 @@ const (
 
 // record is all that is known of a candidate at a skill. It is packed, some 20 KB once it is full, so that a
 // sample copies it once and changes a row of each table, in few of the pieces that the store has. One that is
-// current never changes; its memory is used again when another has replaced it.
+// current never changes.
 type record struct {
 	head
 	value []byte // as it is in the store: the head, the rows of the tables in turn, and failures as CBOR
@@ -319,15 +318,8 @@ const dayMillis = 24 * hourMillis
 // nothing is the record of a candidate that was never tried.
 var nothing = &record{head{Rating: firstRating}, make([]byte, prefix+headBytes)}
 
-// spare has records that another has replaced.
-var spare = sync.Pool{New: func() any { return new(record) }}
-
 // clone copies the record, so that it can be changed and dropped.
-func (r *record) clone() *record {
-	c := spare.Get().(*record)
-	c.head, c.value = r.head, append(c.value[:0], r.value...)
-	return c
-}
+func (r *record) clone() *record { return &record{r.head, slices.Clone(r.value)} }
 
 // seal makes the value what the store holds: that of codec.Marshal of bytes, but for the size of their length.
 func (r *record) seal() []byte {

@@ -18,7 +18,6 @@ type Query struct {
 	K     int                   // the K best, and those that are as good as the last of them; 0: all
 	Gate  float64               // also those whose Ratio is at least this share of the best
 	Wants func(row uint32) bool // what may be found; nil: all
-	Found []Match               // memory for the result; nil: new
 }
 
 // Match is a record that a query found.
@@ -104,7 +103,7 @@ func (ix *Index) Search(q *Query) []Match {
 // found returns the candidates that have come to least.
 func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 	sc.prune(0)
-	out = slices.Grow(q.Found, len(sc.touched))
+	out = make([]Match, 0, len(sc.touched))
 	for _, r := range sc.touched {
 		if q.wants(r) {
 			is, ratio := ix.actors[r] == sc.named, float64(sc.scores[r])/sc.total
