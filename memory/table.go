@@ -166,8 +166,12 @@ func (t *table) dropVector(row uint32) {
 }
 
 func (t *table) hasVector(row uint32) bool {
-	has := func(set *vector.Set) bool { return set.Has(row) }
-	return slices.ContainsFunc(slices.Collect(maps.Values(t.vectors)), has)
+	for _, set := range t.vectors {
+		if set.Has(row) {
+			return true
+		}
+	}
+	return false
 }
 
 // enter enters a record into what is found by other things than words, or takes it out there. A record never

@@ -46,8 +46,7 @@ func Marshal(v any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("codec: %T: %w", v, err)
 	}
-	value := append([]byte{version}, record...)
-	return value, store.Limit("record", len(value), MaxRecord)
+	return append([]byte{version}, record...), store.Limit("record", 1+len(record), MaxRecord)
 }
 
 // Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The

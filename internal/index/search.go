@@ -37,7 +37,6 @@ type scratch struct {
 	now     []uint32        // rows that the word at hand counts for
 	closed  bool            // no others become candidates
 	least   float32         // what has no such score in the end is not wanted
-	best    []float32       // of raise
 	total   float64         // the score of a record with a Ratio of 1
 	named   uint32          // the one actor whom it names
 	ofDay   map[uint32]bool // rows of the days that it names; nil: it names none
@@ -105,10 +104,15 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 	sc.prune(0)
 	out = make([]Match, 0, len(sc.touched))
 	for _, r := range sc.touched {
-		if q.wants(r) {
-			is, ratio := ix.actors[r] == sc.named, float64(sc.scores[r])/sc.total
-			out = append(out, Match{r, ratio, sc.named != 0 && is, sc.named != 0 && !is})
+		if !q.wants(r) {
+			continue
 		}
+		m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
+		if sc.named != 0 {
+			m.Named = ix.actors[r] == sc.named
+			m.Another = !m.Named
+		}
+		out = append(out, m)
 	}
 	slices.SortFunc(out, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(b.Row, a.Row))
@@ -118,13 +122,15 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 
 // prune leaves only what may come to least, if rest is the most that can be added.
 func (sc *scratch) prune(rest float32) {
-	sc.touched = slices.DeleteFunc(sc.touched, func(r uint32) bool {
-		out := sc.scores[r]+rest < sc.least
-		if out {
+	left := sc.touched[:0]
+	for _, r := range sc.touched {
+		if sc.scores[r]+rest >= sc.least {
+			left = append(left, r)
+		} else {
 			sc.scores[r] = 0
 		}
-		return out
-	})
+	}
+	sc.touched = left
 }
 
 func (w *word) df() int         { return len(w.term.postings) }
@@ -352,7 +358,7 @@ func (sc *scratch) raise(q *Query) {
 	if q.K == 0 || q.K > 256 || len(sc.touched) < q.K {
 		return
 	}
-	best := sc.best[:0]
+	best := make([]float32, 0, q.K+1)
 	for _, r := range sc.touched {
 		s := sc.scores[r]
 		if s < sc.least || len(best) == q.K && s <= best[0] || !q.wants(r) {
@@ -363,7 +369,6 @@ func (sc *scratch) raise(q *Query) {
 			best = slices.Delete(best, 0, 1)
 		}
 	}
-	sc.best = best
 	if len(best) < q.K {
 		return
 	}
