@@ -164,8 +164,8 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	return l, nil
 }
 
-// With returns the Layer over the parts of a tenant, which stay their owner's. The Group is the one that the
-// parts commit by. Nothing is sanitised: the owner has done that.
+// With returns the Layer over parts of a tenant that somebody else owns, who sanitises what it is given, and
+// closes them. The Group is the one that the parts commit by.
 func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
 	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book}
 	l.close = func() error { return nil }
@@ -178,8 +178,8 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope; its Erase can leave plans and outcomes. One of another tenant lies in
-// this tenant's part of the store, where no case finds it.
+// Memory returns the memory of a scope. Its Erase removes plans and outcomes only with all set. A scope of
+// another tenant is no error: its memories lie in this tenant's part of the store, where no case finds them.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(scope).c.Scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.
@@ -206,7 +206,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	return a, err
 }
 
-// HeldOut reports whether a case is of the Holdout, and gets nothing: always the same by Seed and Run, or ID.
+// HeldOut reports whether a case is held out and gets nothing, which Options.Seed and its Run, or else ID, decide.
 func (l *Layer) HeldOut(c *Case) bool {
 	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, cmp.Or(c.Run, c.ID)))[:13], 16, 64) // 52 bits
 	return float64(n)/(1<<52) < l.opts.Holdout
@@ -300,9 +300,9 @@ func (a *Advice) suggest(s reason.Suggestion, differs string) {
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
-// Maintain deletes what is kept of outcomes for longer than age (0: 90 days), after which no verdict corrects
-// them, and what nobody came to again in that time: plans that were delivered once, though they fire for other
-// texts, and warnings without a Situation. All else stays, and what scopes below have: call it for each.
+// Maintain deletes outcomes that are older than age (0: 90 days), which no verdict can correct afterwards, and
+// what nobody came to again in that time: plans that were delivered once, though they fire for other texts, and
+// warnings without a Situation. It returns how many entries. Scopes below keep theirs: call it for each.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
 	for _, kind := range []string{givenKind, planKind, warnKind} {
@@ -331,10 +331,10 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	return l.bank.In(scope).Erase(ctx, true)
 }
 
-// Forget deletes a case, by the ID of its Advice, as if it had not been: what was asked and answered (outcome and
-// episode), what was learned of it, and memories of the scope with the ID as Source.Run. Figures of workers stay,
-// what came to a Lessons scope above, and, as a list of words, what of it outcomes of later cases were told.
-// [store.ErrNotFound]: it has no outcome; its memories are deleted then, too.
+// Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories
+// of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope above,
+// and, as a list of words, what later cases were told of it. If the case has no outcome, its memories are
+// deleted all the same, and the error is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {
 		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")

@@ -42,7 +42,7 @@ type Outcome struct {
 	Verdict   Verdict          `cbor:",omitzero"`
 	Complaint string           `cbor:",omitzero"` // why it failed, where that is not in Failed
 	Failed    []reason.Failure `cbor:",omitzero"` // what was refused, in order; of a call its name is the Skill
-	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: unknown, or those of Fires
+	Plan      *reason.Plan     `cbor:",omitzero"` // the calls that were made; nil: those of Fires, else unknown
 	Applied   []memory.ID      `cbor:",omitzero"` // memories that shaped the plan: it lapses when one changes
 	Utilized  []memory.ID      `cbor:",omitzero"` // memories of the Advice that helped; nil: not known
 	Misled    []memory.ID      `cbor:",omitzero"` // those that led astray
@@ -91,10 +91,10 @@ type given struct {
 	strangers []string // what they said
 }
 
-// After learns from what came of a case. One that Failed by the plan that fired, or that other calls delivered
-// once a call of it had Failed, stops it and its rivals: each fires again after two later deliveries. After an
-// error call it again: a second After of an Advice changes nothing, and returns what the first did. Without a
-// Before give it a Case alone.
+// After learns from what came of a case. If the case Failed by the plan that fired, or other calls delivered it
+// after a call of that plan was in Failed, the plan and its rivals stop: each fires again after two later
+// deliveries. After an error call it again: a second After of an Advice changes nothing, and returns what the
+// first did. Without a Before, give it an Advice with the Case alone.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -183,9 +183,9 @@ func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learn
 	return Learned{w.Ready, w.Note}, w.err
 }
 
-// Judge corrects the verdict on a case: a person has found a delivery wrong, or a failure right. The last
-// verdict counts, and takes back what the former gave; Unknown, all that the case did. A delivery that was wrong
-// stops its plan, see After.
+// Judge corrects the verdict on a case, by the ID of its Advice: a person has found a delivery wrong, or a
+// failure right. The last verdict counts, and takes back what the former has taught; Unknown takes back all.
+// A delivery that was wrong stops its plan, see After.
 func (l *Layer) Judge(
 	ctx context.Context, scope memory.Scope, id string, v Verdict, why string,
 ) (learned Learned, err error) {
@@ -301,7 +301,7 @@ func (w *step) measure(ctx context.Context, by int) {
 	w.failed(cmp.Or(err, codec.Put(w.b, key, all, unchanged)))
 }
 
-// Uplift returns what memory changes in cases of these Lessons under the Holdout of now. An N of 0: not known.
+// Uplift returns what memory changes in cases of these Lessons, under the Holdout that is set now. N of 0: unknown.
 func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
 	v := l.in(lessons)
 	key := v.c.Lessons.Key(upliftKind, fmt.Sprint(l.opts.Holdout))

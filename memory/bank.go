@@ -100,7 +100,7 @@ func (b *Bank) Refresh(ctx context.Context) error {
 	return cmp.Or(err, b.broken)
 }
 
-// In returns the Space of a scope.
+// In returns the Space of a scope. A scope of another tenant is no error, and that tenant finds nothing of it.
 func (b *Bank) In(scope Scope) Space {
 	if scope == "_" {
 		scope = ""

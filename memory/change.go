@@ -67,9 +67,9 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 	})
 }
 
-// Supersede says that by holds in the place of old, from its At on; an Update of by can take that back. A
-// quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in a
-// circle all hold.
+// Supersede says that by holds in the place of old, from the At of by on; an Update of by can take that back.
+// A quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in
+// a circle all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
 	r, err := s.read(ctx, s.reader(), old) // another process may have written it just now
 	if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {

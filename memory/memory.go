@@ -173,7 +173,7 @@ type Hit struct {
 type Feedback struct {
 	Key       string
 	Shown     []ID // at most 1,000, as Misled
-	Utilized  []ID // those of Shown that helped. Empty: delivered, and none did; nil: not known, or not delivered
+	Utilized  []ID // those of Shown that helped; empty: none did; nil: not known, or the task was not delivered
 	Misled    []ID // led astray, shown or not
 	Situation string
 }

@@ -366,8 +366,8 @@ func linked(a *ask, fs []found) (hits []Hit) {
 	return hits
 }
 
-// Explain says where a memory comes for a query, whatever its K and Floor: the Hit, and in words its place or
-// what leaves it out. What is left out has no Score.
+// Explain says where a memory comes for a query, whatever the K and Floor of that: the Hit, and in words its
+// place, or why it is left out. A memory that is left out has no Score.
 func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, err error) {
 	q.K = maxK
 	a, err := s.ask(ctx, &q)
