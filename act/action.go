@@ -78,12 +78,12 @@ const (
 //
 // input is what f works on, at most 256 KiB as JSON; another one under the same name is [ErrChanged]. A
 // result of over 384 KiB is kept as done without its value: when asked for again it is [ErrNoValue]. The
-// result is cleaned by the Sanitizer, the first time as well, so a token that a later step needs is no
-// result. In an any its numbers are float64, so an identifier above 2^53 wants a T with an integer, or
-// json.RawMessage. Outside of an attempt, without a [Journal] in the context, Step calls f and nothing else.
+// result is cleaned by the Sanitizer, the first time as well: do not return a token that a later step needs.
+// Numbers in an any are float64; for identifiers above 2^53 let T have an integer, or be json.RawMessage.
+// Outside of an attempt, without a [Journal] in the context, Step calls f and nothing else.
 //
-// With [Irreversible] it is made once in a run for an input, as [Do] makes such a call: by a *[PendingError]
-// a person is asked first where it was begun and its end is not known, or it was made with another input.
+// With [Irreversible] it is made once in a run for an input, as [Do] makes such a call. Where it was begun and
+// its end is not known, or it was made with another input, a *[PendingError] has a person asked first.
 func Step[T any](
 	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
 ) (T, error) {

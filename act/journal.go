@@ -20,7 +20,7 @@ import (
 // Event is something that happened in a run. Kinds of this package are "notify", "approval_asked", "ruled",
 // "approver_failed", "output" (a program's line) and "tool" (not called again); act/tools has "text",
 // "answer" (Data: its usage), "again" (it could not be used), "calling", "tool" and "left" (why a plan was).
-// What came Live is void where the next event that is kept is "again", "away", "waiting" or "failed".
+// Live text counts only if the next event that is kept is none of "again", "away", "waiting" and "failed".
 type Event struct {
 	At   time.Time       // zero: now
 	Kind string          `cbor:",omitzero"`                   // a word or two, as above; a host's own may be others

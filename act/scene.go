@@ -37,11 +37,11 @@ func of(ctx context.Context) *scene {
 // CallOf returns the Call of the attempt that ctx belongs to, an empty one outside; it must not be changed.
 func CallOf(ctx context.Context) *Call { return of(ctx).call }
 
-// IdempotencyKey returns what tells the call of a worker, tool or step that ctx belongs to from all others: 24
-// hex digits; "" outside of one, and of a Call without a Run. A call that is made again because its end is not
-// known has the same key, in any process, an irreversible one also in another attempt of the run; one that is
-// made again after an error that says that nothing was done has another. Who sends two things in one call makes
-// each a [Step], or adds what tells them apart. A run that has the ID of one that was deleted has its keys.
+// IdempotencyKey returns 24 hex digits that no other call of a worker, tool or step has than the one that ctx
+// belongs to; "" outside of one, and for a Call without a Run. A call that is made again because its end is
+// not known keeps its key, in any process; an irreversible one also in another attempt of the run. A call that
+// is made again after an error that says that nothing was done gets another. If you send two things in one
+// call, make each a [Step], or add what tells them apart. A run with the ID of a deleted one has its keys.
 func IdempotencyKey(ctx context.Context) string { return of(ctx).key }
 
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by

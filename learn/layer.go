@@ -206,7 +206,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	return a, err
 }
 
-// HeldOut reports whether a case is held out and gets nothing, which Options.Seed and its Run, or else ID, decide.
+// HeldOut reports whether the Holdout leaves a case with nothing, as Seed and its Run, or else ID, decide.
 func (l *Layer) HeldOut(c *Case) bool {
 	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, cmp.Or(c.Run, c.ID)))[:13], 16, 64) // 52 bits
 	return float64(n)/(1<<52) < l.opts.Holdout
@@ -332,8 +332,8 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 }
 
 // Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories
-// of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope above,
-// and, as a list of words, what later cases were told of it. If the case has no outcome, its memories are
+// of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, and,
+// as a list of words, what later cases were told of it. If the case has no outcome, its memories are
 // deleted all the same, and the error is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {

@@ -301,7 +301,7 @@ func (w *step) measure(ctx context.Context, by int) {
 	w.failed(cmp.Or(err, codec.Put(w.b, key, all, unchanged)))
 }
 
-// Uplift returns what memory changes in cases of these Lessons, under the Holdout that is set now. N of 0: unknown.
+// Uplift returns what memory changes in cases of these Lessons, under the present Holdout. N of 0: unknown.
 func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, error) {
 	v := l.in(lessons)
 	key := v.c.Lessons.Key(upliftKind, fmt.Sprint(l.opts.Holdout))

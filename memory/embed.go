@@ -25,9 +25,9 @@ import (
 // Embed returns as many vectors as texts, of up to 16 KiB each, or an error. After an error it is asked again,
 // after a pause of a second that grows to five minutes, whatever the server says of waiting: for one text, then
 // for twice as many each time, up to 32. So a text that it refuses holds up no other. Such a text is found by
-// its words, and is sent again every five minutes: cut what is too long for the model. A recall waits for Embed,
-// up to 2 s or half of what its context has left, and a learn.Layer makes up to three recalls a case: return an
-// error after some 200 ms, and words alone are used. Embed may be called concurrently. Model names the model
+// its words, and is sent again every five minutes: cut what is too long for the model. A recall waits for
+// Embed, up to 2 s or half of what its context has left, and a learn.Layer makes up to three a case: return
+// an error after some 200 ms, and words alone are used. Embed may be called concurrently. Model names the model
 // and, if it can be chosen, the dimension: under another name all vectors are made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)

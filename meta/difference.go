@@ -11,7 +11,8 @@ import (
 // without, of the share delivered (in [0, 1]), and of model calls and dollars a case where they were reported.
 type Uplift struct{ Delivered, Calls, USD Interval }
 
-// Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars.
+// Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars. The zero Arms is
+// empty. To keep one, encode it whole; its elements are not for hosts. It is not for concurrent use.
 type Arms [2][3]sample
 
 // Add adds n times a case; a negative n takes it away. took is of all models that were asked; nil: not known. Its

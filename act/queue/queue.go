@@ -475,8 +475,8 @@ func (q *Queue) List(ctx context.Context, scope store.Scope, states ...State) it
 }
 
 // Cycles yields the attempts that ended at or after a time, for jobs of a scope and of those below it, by
-// scope and then in their order: each is the job as it was then, with the Model and Usage of that attempt,
-// the first line of its Summary, no Description and Input. An attempt given back that used nothing has none.
+// scope and then in their order. Each is the job as it was then, with the Model and Usage of that attempt, the
+// first line of its Summary, and no Description and Input. An attempt that was given back unused is left out.
 func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) iter.Seq2[Job, error] {
 	after := ""
 	if !since.IsZero() {

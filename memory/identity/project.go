@@ -11,13 +11,13 @@ import (
 )
 
 // Project returns the facts that are worth telling for a task ("": none), the highest relevance × effective
-// confidence first, and how many others there are. most 0 is 10, least 0 is .3: for no lower bound, give a
-// tiny least.
+// confidence first, and how many others there are. most bounds their number, 0: 10. least is the least
+// effective confidence, 0: .3; for no lower bound, give a tiny one.
 //
-// A fact is relevant by a third for each of its words that the task has as well, function words apart, up to
-// 1. Proven facts are always in, within most. Others need an effective confidence of least, and, if there is
-// a task: a candidate a relevance of a third, and the rest an effective confidence above .7, or some
-// relevance, or to be of the core or a preference, which hold whatever the task is.
+// Relevance is a third for each word of the fact that the task has as well, function words apart, up to 1.
+// Proven facts are always in, within most. Others need an effective confidence of least. Where there is a task,
+// a candidate also needs a relevance of a third; any other fact needs some relevance, or an effective
+// confidence above .7, or the category core or preference, as these hold whatever the task is.
 func (x *Identity) Project(ctx context.Context, task string, most int, least float64) (
 	facts []Fact, filteredOut int, err error) {
 	known, err := x.List(ctx)
