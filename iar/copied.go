@@ -109,32 +109,3 @@ func addresses(s string) (out []string) {
 	}
 	return out
 }
-
-var spaceless = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
-}
-
-// Words are the runs of letters and the runs of digits of texts, in lower case. In scripts without spaces
-// each letter is one.
-func Words(texts ...string) map[string]bool {
-	out, at, was := make(map[string]bool), 0, 0
-	s := strings.ToLower(strings.Join(texts, " ")) + " "
-	for i, r := range s {
-		kind := 0
-		switch {
-		case unicode.IsNumber(r):
-			kind = 1
-		case unicode.In(r, spaceless...):
-			kind = 2 + i // no other is of it
-		case unicode.IsLetter(r), unicode.IsMark(r):
-			kind = -1
-		}
-		if kind != was {
-			if was != 0 {
-				out[s[at:i]] = true
-			}
-			at, was = i, kind
-		}
-	}
-	return out
-}

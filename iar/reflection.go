@@ -2,8 +2,8 @@
 // series of such statements shows.
 //
 // [Structure] reads a [Reflection] from JSON and checks its form, [Content] checks whether it fits its task,
-// and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions;
-// [Findings] says whether a series is low or falling.
+// and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions, [Findings]
+// says whether a series is low or falling, and [Copied], [Unsaid], [Alike] and others compare texts.
 //
 //	res := iar.Structure(raw)
 //	if !res.Valid {

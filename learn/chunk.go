@@ -258,11 +258,10 @@ func (v *value) formed(former []any) string {
 }
 
 var (
-	run              = regexp.MustCompile(`[\pL\pM\p{Nl}\p{No}]+|\d+|[^\P{Nd}\d]+|[^\pL\pM\pN]+`)
-	letters, natives = regexp.MustCompile(`[\pL\pM\p{Nl}\p{No}]+`), regexp.MustCompile(`[^\P{Nd}\d]+`)
-	digit, digits    = regexp.MustCompile(`\d`), regexp.MustCompile(`\d+`)
-	number           = regexp.MustCompile(`^(0|[1-9]\d*)(\.(\d?[1-9]|\d{3,}[1-9]))?$`)
-	amounts          = regexp.MustCompile(`^\d+([.,]\d+)*$`)
+	letters       = regexp.MustCompile(`[\pL\pM\p{Nl}\p{No}]+`)
+	digit, digits = regexp.MustCompile(`\d`), regexp.MustCompile(`\d+`)
+	number        = regexp.MustCompile(`^(0|[1-9]\d*)(\.(\d?[1-9]|\d{3,}[1-9]))?$`)
+	amounts       = regexp.MustCompile(`^\d+([.,]\d+)*$`)
 	// Two or three numbers as of a day, or one as of a year: of 1300 to 1499, 1900 to 2099, 2500 to 2699.
 	days = regexp.MustCompile(strings.ReplaceAll(`\p{Nd}{1,4}[-/年]\p{Nd}{1,2}[-/月]\p{Nd}{1,4}|\b(`+
 		`(M[-/月]|\d+年|\d+월 ?)M\b|M\. ?M\.(\d|\B)|(1[34]|19|20|2[56])\d\d(\d{4})?\b)`, "M", `(0?[1-9]|[12]\d|3[01])`))
@@ -293,49 +292,10 @@ func near(now any, former []any, times float64) bool {
 	return ok && (low <= f && f <= high || f <= times*high && times*f >= low)
 }
 
-// built reports whether a string is built as both deliveries' were, since a list or another target would not be.
-// It has no signs, such as those of a shell, a query or a path, that neither had as often or had at that end; a
-// single sign that names are made of ("d.oneil", "lena-k", "a_b") is none. Its numbers have as many digits, where
-// all are built alike. It begins and ends with what both begin and end with, and is hardly longer than any.
+// built reports whether a string is built as both deliveries' were, and hardly longer than any.
 func (v *value) built(s string, former []any) bool {
-	a, b := word(v.was[0]), word(v.was[1])
-	x, y, now := runs(a), runs(b), runs(s)
-	kind := kinds(s)
-	alike := kinds(a) == kind && kinds(b) == kind
-	for i, r := range now {
-		often := func(in []string) int {
-			return len(slices.DeleteFunc(slices.Clone(in), func(o string) bool { return o != r }))
-		}
-		sign := strings.TrimFunc(r, isSign) == "" && r != "." && r != "-" && r != "_"
-		sized := func() bool { return len(r) >= min(len(x[i]), len(y[i])) && len(r) <= max(len(x[i]), len(y[i])) }
-		if sign && often(now) > max(often(x), often(y)) || alike && !letters.MatchString(r) && !sized() {
-			return false
-		}
-	}
-	begins := common(x, now) >= common(x, y)
-	for _, r := range [][]string{x, y, now} {
-		slices.Reverse(r)
-	}
-	ends := common(x, now) >= common(x, y)
 	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
-	return begins && ends && slices.ContainsFunc(former, short)
-}
-
-// runs are those of letters, digits and signs of a text, whose ends are signs: a sign there is none inside.
-func runs(s string) []string { return run.FindAllString("\x02"+s+"\x03", -1) }
-
-// kinds is how a string is built: its signs, and where it has letters, digits 0 to 9, and those of other scripts.
-func kinds(s string) string {
-	return natives.ReplaceAllString(digits.ReplaceAllString(letters.ReplaceAllString(s, "a"), "9"), "٩")
-}
-
-// common counts the runs with which both begin. Digits are alike.
-func common(a, b []string) (n int) {
-	for n < min(len(a), len(b)) && (a[n] == b[n] || digits.MatchString(a[n]) && digits.MatchString(b[n]) ||
-		natives.MatchString(a[n]) && natives.MatchString(b[n])) {
-		n++
-	}
-	return n
+	return iar.Alike(s, word(v.was[0]), word(v.was[1])) && slices.ContainsFunc(former, short)
 }
 
 // relation says how two values relate: equal or not, and the order of numbers and of strings built alike.
@@ -350,7 +310,7 @@ func relation(v, w any) string {
 		return fmt.Sprint(a < b)
 	case holds(x, y) || holds(y, x):
 		return "inside"
-	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsDigit) && kinds(x) == kinds(y):
+	case len(x) == len(y) && strings.ContainsFunc(x, unicode.IsDigit) && iar.Kinds(x) == iar.Kinds(y):
 		return fmt.Sprint(x < y)
 	}
 	return "other"
