@@ -51,7 +51,7 @@ func clerk() arc.Host {
 	model := reason.ModelFunc(func(_ context.Context, r *reason.Request) (*reason.Response, error) {
 		n, run := 0, ""
 		for _, m := range r.Messages {
-			if m.Role == reason.ToolRole {
+			if m.Role == reason.RoleTool {
 				n++
 			}
 			if _, after, ok := strings.Cut(m.Text, "refund "); ok && run == "" {

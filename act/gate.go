@@ -127,7 +127,7 @@ func (j *judge) Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 		fence.Block("task", mark, "", task) + fence.Block("inputs", mark, "", inputs) +
 		fence.Block("answer", mark, "", answer) + fence.Block("output", mark, "", output)
 	v, took, err := reason.Ask[Verdict](ctx, j.model, &reason.Request{
-		System: judging, Messages: []reason.Message{{Role: reason.UserRole, Text: prompt}}, Schema: verdictSchema,
+		System: judging, Messages: []reason.Message{{Role: reason.RoleUser, Text: prompt}}, Schema: verdictSchema,
 	}, nil)
 	v.usage = took
 	return v, err

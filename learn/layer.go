@@ -392,7 +392,7 @@ func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, 
 func queries(c *Case, s *shape) []memory.Query {
 	text := c.Text + "\n" + schema.Words(c.Data)
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
-		if t.Role == reason.UserRole {
+		if t.Role == reason.RoleUser {
 			text += "\n" + t.Text
 		}
 	}

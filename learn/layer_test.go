@@ -206,7 +206,7 @@ func TestAnotherConversation(t *testing.T) {
 	yes := func(asked ...string) learn.Case {
 		c := learn.Case{Scope: "acme", Text: "yes, please", Conditions: []string{"b", "a"}}
 		for _, text := range asked {
-			c.Turns = append(c.Turns, reason.Message{Role: reason.ModelRole, Text: text})
+			c.Turns = append(c.Turns, reason.Message{Role: reason.RoleModel, Text: text})
 		}
 		return c
 	}
@@ -626,7 +626,7 @@ func TestTurnsAreToldOnce(t *testing.T) {
 	}
 	c.Text = "Which lamp was it?"
 	require.Equal(t, 2, strings.Count(b.before(c).Prompt(), "I see."))
-	c.Turns = []reason.Message{{Role: reason.UserRole, Text: "It is the blue lamp from May."}, {Role: reason.ModelRole, Text: "I see."}}
+	c.Turns = []reason.Message{{Role: reason.RoleUser, Text: "It is the blue lamp from May."}, {Role: reason.RoleModel, Text: "I see."}}
 	told := b.before(c).Prompt()
 	require.Contains(t, told, "flickers")
 	require.NotContains(t, told, "blue lamp")
@@ -637,7 +637,7 @@ func TestTurnOfOtherAnswer(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	c := learn.Case{Scope: "acme/anna", Actor: "anna", Text: "Where is my order?"}
 	b.after(b.before(c), learn.Outcome{Answer: "It is at the depot in Graz."})
-	c.Turns = []reason.Message{{Role: reason.UserRole, Text: "Where is my order?"}, {Role: reason.ModelRole, Text: "Which one?"}}
+	c.Turns = []reason.Message{{Role: reason.RoleUser, Text: "Where is my order?"}, {Role: reason.RoleModel, Text: "Which one?"}}
 	c.Text = "The order from last week, where was it?"
 	require.Contains(t, b.before(c).Prompt(), "depot in Graz")
 }
@@ -824,7 +824,7 @@ func TestNoValueOfAnotherCase(t *testing.T) {
 				s := fmt.Sprint("Canary", i)
 				a := b.before(learn.Case{Scope: memory.Scope(fmt.Sprint("acme/u", i)), Lessons: "acme", Situation: "ticket", Session: s + "session",
 					Text: "answer the ticket of " + s + "text", Inputs: json.RawMessage(`{"who":"` + s + `in","n":{"x":"` + s + `deep"}}`),
-					Turns: []reason.Message{{Role: reason.UserRole, Text: "I am " + s + "turn"}}})
+					Turns: []reason.Message{{Role: reason.RoleUser, Text: "I am " + s + "turn"}}})
 				b.after(a, learn.Outcome{Verdict: v, Complaint: "say " + s + "in and " + s + "text", Answer: s + "answer",
 					Plan:      plan("reply", `{"to":"`+s+`in","body":"Dear `+s+`text","cc":"`+s+`deep","of":"`+s+`plan"}`),
 					Failed:    []reason.Failure{{Complaint: "not " + s + "deep"}},
@@ -1542,7 +1542,7 @@ func TestIdleForLong(t *testing.T) {
 
 func TestExtract(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
-	c := learn.Case{Turns: []reason.Message{{Role: reason.UserRole, Text: "my budget is 500 euros"}}}
+	c := learn.Case{Turns: []reason.Message{{Role: reason.RoleUser, Text: "my budget is 500 euros"}}}
 	facts := func(answer string) ([]memory.ID, error) {
 		return reason.RememberFacts(t.Context(), script(answer), b.Memory("acme"), c.Turns, memory.Draft{At: b.now})
 	}
@@ -1572,7 +1572,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	s := "x " + declared + " " + token
 	in, err := json.Marshal(map[string]string{s: s})
 	require.NoError(t, err)
-	c := learn.Case{Text: s, Situation: s, Inputs: in, Conditions: []string{s}, Goals: []string{s}, Turns: []reason.Message{{Role: reason.UserRole, Text: s}},
+	c := learn.Case{Text: s, Situation: s, Inputs: in, Conditions: []string{s}, Goals: []string{s}, Turns: []reason.Message{{Role: reason.RoleUser, Text: s}},
 		Actor: "anna"}
 	for i := range 3 {
 		a, err := l.Before(t.Context(), c)
@@ -1658,7 +1658,7 @@ func TestOddJSON(t *testing.T) {
 // A verdict hides in complaints what the outcome hid: names that strangers and turns have brought.
 func TestJudgeHidesTheSame(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
-	c := learn.Case{Situation: "refunds", Text: "refund it", Skill: "refund", Turns: []reason.Message{{Role: reason.UserRole, Text: "I am Marta Stein"}}}
+	c := learn.Case{Situation: "refunds", Text: "refund it", Skill: "refund", Turns: []reason.Message{{Role: reason.RoleUser, Text: "I am Marta Stein"}}}
 	a := b.before(c)
 	b.after(a, learn.Outcome{Verdict: learn.Delivered, Untrusted: []string{"Kohl here"},
 		Failed: []reason.Failure{{Task: reason.Task{Skill: "refund"}, Complaint: "ask Marta about Kohl first"}}})

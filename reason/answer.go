@@ -52,8 +52,8 @@ func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) 
 			return none, usage, &Error{Class: Invalid, Usage: usage, Err: err}
 		}
 		again.Messages = append(slices.Clip(again.Messages),
-			Message{Role: ModelRole, Text: fence.Clip(said, maxRead)},
-			Message{Role: UserRole, Text: "That cannot be used, and nothing of it was done: " + err.Error() +
+			Message{Role: RoleModel, Text: fence.Clip(said, maxRead)},
+			Message{Role: RoleUser, Text: "That cannot be used, and nothing of it was done: " + err.Error() +
 				"\nAnswer again with the whole JSON object, and nothing else."})
 	}
 }

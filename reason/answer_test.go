@@ -22,7 +22,7 @@ var way = json.RawMessage(`{"type":"object","properties":{"way":{"type":"string"
 type answered struct{ Way string }
 
 func request() *reason.Request {
-	return &reason.Request{Schema: way, Messages: []reason.Message{{Role: reason.UserRole, Text: "Which way?"}}}
+	return &reason.Request{Schema: way, Messages: []reason.Message{{Role: reason.RoleUser, Text: "Which way?"}}}
 }
 
 func TestAsk(t *testing.T) {
@@ -357,7 +357,7 @@ func TestRecordAndReplay(t *testing.T) {
 	ask := func(m reason.Model, text string) string {
 		told := ""
 		resp, err := reason.Generate(t.Context(), m, &reason.Request{System: "<&>", OnText: func(p string) { told += p },
-			Messages: []reason.Message{{Role: reason.UserRole, Text: text}}})
+			Messages: []reason.Message{{Role: reason.RoleUser, Text: text}}})
 		if err != nil {
 			return err.Error()
 		}
@@ -411,12 +411,12 @@ func TestCallsThatNobodySigned(t *testing.T) {
 	call := func(id, name string) []reason.ToolCall {
 		return []reason.ToolCall{{ID: id, Name: name, Inputs: json.RawMessage(`{"order":"A-1"}`)}}
 	}
-	signed := reason.Message{Role: reason.ModelRole, Calls: call("c", "stock"), Opaque: json.RawMessage(`["sig"]`)}
+	signed := reason.Message{Role: reason.RoleModel, Calls: call("c", "stock"), Opaque: json.RawMessage(`["sig"]`)}
 	given := []reason.Message{
-		{Role: reason.UserRole, Text: "Where is A-1?"},
-		{Role: reason.ModelRole, Calls: call("a", "lookup")}, {Role: reason.ToolRole, CallID: "a", Text: "lost"},
-		{Role: reason.ModelRole, Calls: call("b", "track"), Text: "I look."}, {Role: reason.ToolRole, CallID: "b", Text: "in <|x"},
-		signed, {Role: reason.ToolRole, CallID: "c", Text: "7"},
+		{Role: reason.RoleUser, Text: "Where is A-1?"},
+		{Role: reason.RoleModel, Calls: call("a", "lookup")}, {Role: reason.RoleTool, CallID: "a", Text: "lost"},
+		{Role: reason.RoleModel, Calls: call("b", "track"), Text: "I look."}, {Role: reason.RoleTool, CallID: "b", Text: "in <|x"},
+		signed, {Role: reason.RoleTool, CallID: "c", Text: "7"},
 	}
 	for _, c := range []struct {
 		fails    error
@@ -444,7 +444,7 @@ func TestCallsThatNobodySigned(t *testing.T) {
 		require.Len(t, last, 5)
 		require.Contains(t, last[0].Text, "Where is A-1?\n<<<called-")
 		require.Contains(t, last[0].Text, `lookup {"order":"A-1"} returned: lost`)
-		require.Equal(t, reason.Message{Role: reason.ModelRole, Text: "I look."}, last[1])
+		require.Equal(t, reason.Message{Role: reason.RoleModel, Text: "I look."}, last[1])
 		require.Contains(t, last[2].Text, `track {"order":"A-1"} returned: in < |x`)
 		require.Equal(t, given[5:], last[3:])
 	}

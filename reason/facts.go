@@ -63,7 +63,7 @@ func RememberFacts(
 		Holds []int
 	}
 	answer, _, err := Ask(ctx, m, &Request{System: factsSystem, Schema: factsSchema,
-		Messages: []Message{{Role: UserRole, Text: prompt}}}, func(n *noted) error {
+		Messages: []Message{{Role: RoleUser, Text: prompt}}}, func(n *noted) error {
 		for i, f := range n.Facts {
 			if blank(f.Content) || len(f.Content) > maxSaid || len(f.Slot) > store.MaxID {
 				const why = "fact %d has no content, or it has more than %d bytes, or its slot more than %d"

@@ -21,7 +21,7 @@ func TestFactsOfALongConversation(t *testing.T) {
 	script := reasontest.NewScript(
 		reasontest.Say(`{"facts":[{"content":"anna likes tea","slot":"","replaces":[]},{"content":" ","slot":"","replaces":[]}],"holds":[]}`),
 		reasontest.Say(`{"facts":[{"content":"anna likes tea","slot":"","replaces":[-1,99]}],"holds":[0,7]}`))
-	turns := []reason.Message{{Role: reason.UserRole, Text: strings.Repeat("é word ", 40_000) + "I like tea"}}
+	turns := []reason.Message{{Role: reason.RoleUser, Text: strings.Repeat("é word ", 40_000) + "I like tea"}}
 	ids, err := reason.RememberFacts(t.Context(), script, b.In("acme"), turns, memory.Draft{})
 	require.NoError(t, err)
 	require.Len(t, ids, 1)
@@ -44,7 +44,7 @@ func TestFactsOfWhatIsForgottenMeanwhile(t *testing.T) {
 		require.NoError(t, space.Update(t.Context(), ids[1], func(r *memory.Record) error { r.Content = "Anna drinks water"; return nil }))
 		return &reason.Response{Text: `{"facts":[],"holds":[1,2]}`, Stop: reason.StopEnd}, nil
 	})
-	turns := []reason.Message{{Role: reason.UserRole, Text: "Anna drinks green and black tea"}}
+	turns := []reason.Message{{Role: reason.RoleUser, Text: "Anna drinks green and black tea"}}
 	_, err = reason.RememberFacts(t.Context(), m, space, turns, memory.Draft{})
 	require.NoError(t, err)
 	var left []string
@@ -72,7 +72,7 @@ func TestFactsOfADayThatHold(t *testing.T) {
 	script := reasontest.NewScript(
 		reasontest.Say(`{"facts":[{"content":"Anna likes tea","slot":"anna: tea","replaces":[]}],"holds":[]}`),
 		reasontest.Say(`{"facts":[],"holds":[1,2]}`))
-	turns := []reason.Message{{Role: reason.UserRole, Text: "Anna: I had tea yesterday, I like it"}}
+	turns := []reason.Message{{Role: reason.RoleUser, Text: "Anna: I had tea yesterday, I like it"}}
 	for _, thread := range []string{"one", "two"} {
 		on := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 		ids, err := reason.RememberFacts(t.Context(), script, b.In("acme"), turns, memory.Draft{Thread: thread, Actor: "model", At: on})

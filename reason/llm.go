@@ -132,7 +132,7 @@ func (l *LLM) request(p *prompt, rules string, s json.RawMessage) (*Request, err
 	if err != nil {
 		return nil, err
 	}
-	return &Request{System: system, Messages: []Message{{Role: UserRole, Text: text}}, Schema: s}, nil
+	return &Request{System: system, Messages: []Message{{Role: RoleUser, Text: text}}, Schema: s}, nil
 }
 
 // form is the JSON Schema of a decision, but for words in capitals. What may be left out may also be null, as

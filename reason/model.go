@@ -38,18 +38,18 @@ type Request struct {
 
 // Whose a Message is.
 const (
-	UserRole  = "user"
-	ModelRole = "model"
-	ToolRole  = "tool"
+	RoleUser  = "user"
+	RoleModel = "model"
+	RoleTool  = "tool"
 )
 
-// Message is a turn of the conversation. A ModelRole message may have Calls and Opaque of the Response it
-// repeats; a ToolRole message answers the call CallID; it says in words that the call has failed.
+// Message is a turn of the conversation. One of the RoleModel may have the Calls and Opaque of the Response
+// that it repeats. One of the RoleTool answers the call CallID; that this has failed its Text says in words.
 type Message struct {
-	Role   string          // UserRole, ModelRole or ToolRole
-	Text   string          // of a ToolRole: what the tool returned, or why it failed
-	Calls  []ToolCall      // of a ModelRole: what it called
-	CallID string          // of a ToolRole: the ID of the ToolCall
+	Role   string          // RoleUser, RoleModel or RoleTool
+	Text   string          // of the RoleTool: what the tool returned, or why it failed
+	Calls  []ToolCall      // of the RoleModel: what it called
+	CallID string          // of the RoleTool: the ID of the ToolCall
 	Opaque json.RawMessage `json:",omitempty"` // sent back verbatim
 }
 
@@ -69,7 +69,7 @@ type ToolCall struct {
 // between tags are taken out by [Generate].
 type Response struct {
 	Text   string          // "" where it only calls
-	Calls  []ToolCall      // what it wants called; messages of the ToolRole answer them
+	Calls  []ToolCall      // what it wants called; messages of the RoleTool answer them
 	Usage  *Usage          // nil: unknown
 	Stop   string          // StopEnd, StopTools, StopLength, StopFilter, or the provider's word
 	Opaque json.RawMessage `json:",omitempty"` // what the provider wants back with the next request
@@ -199,7 +199,7 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 func inWords(messages []Message) (out []Message) {
 	called := map[string]ToolCall{}
 	for _, m := range messages {
-		if m.Role == ModelRole && len(m.Calls) > 0 && len(m.Opaque) == 0 {
+		if m.Role == RoleModel && len(m.Calls) > 0 && len(m.Opaque) == 0 {
 			for _, c := range m.Calls {
 				called[c.ID] = c
 			}
@@ -207,11 +207,11 @@ func inWords(messages []Message) (out []Message) {
 				continue
 			}
 		}
-		if c, ok := called[m.CallID]; ok && m.Role == ToolRole {
+		if c, ok := called[m.CallID]; ok && m.Role == RoleTool {
 			text := fence.Text(fmt.Sprintf("%s %s returned: %s", c.Name, c.Inputs, m.Text))
 			block := fence.Block("called", fence.Mark(text), "a call that was made; do not repeat it", text)
-			m = Message{Role: UserRole, Text: block}
-			if last := len(out) - 1; last >= 0 && out[last].Role == UserRole {
+			m = Message{Role: RoleUser, Text: block}
+			if last := len(out) - 1; last >= 0 && out[last].Role == RoleUser {
 				out[last].Text += "\n" + block
 				continue
 			}

@@ -126,9 +126,9 @@ func support(r *reason.Request) *reason.Response {
 	answers := 0
 	for _, m := range r.Messages {
 		switch m.Role {
-		case reason.ModelRole:
+		case reason.RoleModel:
 			answers++
-		case reason.ToolRole:
+		case reason.RoleTool:
 			shown = append(shown, m.Text)
 		}
 	}

@@ -121,7 +121,7 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 
 // run makes the attempt and writes the final answer into r.
 func (a *attempt) run(ctx context.Context, r *act.Result) error {
-	a.say(reason.Message{Role: reason.UserRole, Text: prompt(a.call, a.like())})
+	a.say(reason.Message{Role: reason.RoleUser, Text: prompt(a.call, a.like())})
 	if err := a.replay(ctx); err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 		case reason.StopLength: // nobody knows what else its calls were to say
 			answer.Text, answer.Calls, answer.Opaque = cmp.Or(answer.Text, "(cut off)"), nil, nil
 		}
-		a.say(reason.Message{Role: reason.ModelRole, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque})
+		a.say(reason.Message{Role: reason.RoleModel, Text: answer.Text, Calls: answer.Calls, Opaque: answer.Opaque})
 		if len(answer.Calls) > 0 {
 			if err := a.callAll(ctx, n, answer.Calls); err != nil {
 				return err
@@ -155,7 +155,7 @@ func (a *attempt) run(ctx context.Context, r *act.Result) error {
 			return &reason.Error{Class: reason.Invalid, Err: fmt.Errorf("the final answer: %w", wrong)}
 		}
 		again := "This answer cannot be used: " + wrong.Error() + ". Answer again, in full."
-		a.say(reason.Message{Role: reason.UserRole, Text: again})
+		a.say(reason.Message{Role: reason.RoleUser, Text: again})
 	}
 }
 
@@ -177,7 +177,7 @@ func (a *attempt) replay(ctx context.Context) error {
 			left = "it cannot be undone"
 		default:
 			c := []reason.ToolCall{{ID: fmt.Sprintf("unasked%02d", i+1), Name: p.Name, Inputs: p.Inputs}}
-			a.say(reason.Message{Role: reason.ModelRole, Calls: c})
+			a.say(reason.Message{Role: reason.RoleModel, Calls: c})
 			if err := a.callAll(ctx, -i, c); err != nil { // answers of the model have numbers from 1 on
 				return err
 			}
@@ -274,7 +274,7 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	}
 	for i, m := range ends {
 		a.made = append(a.made, m)
-		a.say(reason.Message{Role: reason.ToolRole, CallID: calls[i].ID, Text: m.Shown})
+		a.say(reason.Message{Role: reason.RoleTool, CallID: calls[i].ID, Text: m.Shown})
 	}
 	fits := func(c reason.ToolCall) bool {
 		t := a.tools[c.Name]

@@ -42,7 +42,7 @@ func script(answers ...*reason.Response) *model {
 	return &model{answer: func(_ int, r *reason.Request) (*reason.Response, error) {
 		n := 0
 		for _, m := range r.Messages {
-			if m.Role == reason.ModelRole && !(len(m.Calls) == 1 && m.Calls[0].Name == "unknown_") { // a call of nothing is no answer
+			if m.Role == reason.RoleModel && !(len(m.Calls) == 1 && m.Calls[0].Name == "unknown_") { // a call of nothing is no answer
 				n++
 			}
 		}
@@ -292,7 +292,7 @@ func TestReplay(t *testing.T) {
 				require.Equal(t, c.log, slices.Clone(s.log))
 				said := r.Messages[0].Text
 				for i, m := range r.Messages[1:] { // what was made is told as calls of the model and their results
-					require.Equal(t, []string{reason.ModelRole, reason.ToolRole}[i%2], m.Role)
+					require.Equal(t, []string{reason.RoleModel, reason.RoleTool}[i%2], m.Role)
 					if said += m.Text; len(m.Calls) > 0 {
 						require.Equal(t, m.Calls[0].ID, r.Messages[i+2].CallID)
 						said += "\n" + m.Calls[0].Name + " " + string(m.Calls[0].Inputs) + ": "

@@ -150,7 +150,7 @@ func (s *service) host() arc.Host {
 		}
 		usage := &reason.Usage{Input: 500, Output: 20}
 		last := r.Messages[len(r.Messages)-1]
-		if last.Role == reason.ToolRole {
+		if last.Role == reason.RoleTool {
 			told := slices.ContainsFunc(r.Messages,
 				func(m reason.Message) bool { return strings.Contains(m.Text, complaint) })
 			if n%53 == 0 && !told { // twice would block the run

@@ -147,9 +147,9 @@ func (m *Model) cached(block object) object {
 // message is a message's role and blocks. An answer with signed thoughts goes back as it came.
 func message(m *reason.Message) (role string, blocks []any) {
 	switch m.Role {
-	case reason.ToolRole:
+	case reason.RoleTool:
 		return "user", []any{object{"type": "tool_result", "tool_use_id": m.CallID, "content": m.Text}}
-	case reason.ModelRole:
+	case reason.RoleModel:
 	default:
 		return "user", []any{object{"type": "text", "text": m.Text}}
 	}

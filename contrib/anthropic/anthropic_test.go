@@ -62,8 +62,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 			return s, errors.New("two messages of a role, or one without content")
 		}
 		last = msg.Role
-		out := reason.Message{Role: map[string]string{"user": reason.UserRole,
-			"assistant": reason.ModelRole}[msg.Role]}
+		out := reason.Message{Role: map[string]string{"user": reason.RoleUser,
+			"assistant": reason.RoleModel}[msg.Role]}
 		results := []reason.Message{}
 		for _, raw := range msg.Content {
 			var c struct {
@@ -83,7 +83,7 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 			case "tool_use":
 				out.Calls = append(out.Calls, reason.ToolCall{ID: c.ID, Name: c.Name, Inputs: c.Input})
 			case "tool_result":
-				results = append(results, reason.Message{Role: reason.ToolRole, CallID: c.ToolUseID, Text: c.Content})
+				results = append(results, reason.Message{Role: reason.RoleTool, CallID: c.ToolUseID, Text: c.Content})
 			}
 		}
 		if len(results) == 0 {
@@ -214,8 +214,8 @@ func TestInputsThatAreNoObject(t *testing.T) {
 	var msgs []reason.Message
 	for i, in := range []string{`"{\"a\": "`, `[1]`, `null`, ``, `{"a":1}`} {
 		call := reason.ToolCall{ID: fmt.Sprint(i), Name: "pay", Inputs: json.RawMessage(in)}
-		msgs = append(msgs, reason.Message{Role: reason.ModelRole, Calls: []reason.ToolCall{call}},
-			reason.Message{Role: reason.ToolRole, CallID: call.ID, Text: "refused"})
+		msgs = append(msgs, reason.Message{Role: reason.RoleModel, Calls: []reason.ToolCall{call}},
+			reason.Message{Role: reason.RoleTool, CallID: call.ID, Text: "refused"})
 	}
 	_, err := reason.Generate(t.Context(), anthropic.New("claude", &anthropic.Options{URL: s.URL, Key: "k"}),
 		&reason.Request{Messages: msgs})

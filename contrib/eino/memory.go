@@ -135,7 +135,7 @@ func (m *Memory) caseOf(ctx context.Context, input []*schema.Message) (c learn.C
 	for _, msg := range input {
 		if msg != nil && msg.Role == schema.User {
 			if said != "" {
-				c.Turns = append(c.Turns, reason.Message{Role: reason.UserRole, Text: said})
+				c.Turns = append(c.Turns, reason.Message{Role: reason.RoleUser, Text: said})
 			}
 			said = msg.Content
 		}

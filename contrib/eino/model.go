@@ -71,9 +71,9 @@ func messages(r *reason.Request) (in []*schema.Message, opts []model.Option, err
 	}
 	for _, m := range r.Messages {
 		switch m.Role {
-		case reason.ToolRole:
+		case reason.RoleTool:
 			in = append(in, schema.ToolMessage(m.Text, m.CallID))
-		case reason.ModelRole:
+		case reason.RoleModel:
 			said := new(schema.Message)
 			_ = json.Unmarshal(m.Opaque, said) // of another adapter: nothing is kept
 			said.Role, said.Content = schema.Assistant, m.Text

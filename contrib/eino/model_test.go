@@ -135,8 +135,8 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	for _, name := range q.Tools {
 		s.Tools = append(s.Tools, reason.Tool{Name: name})
 	}
-	roles := map[schema.RoleType]string{schema.User: reason.UserRole, schema.Assistant: reason.ModelRole,
-		schema.Tool: reason.ToolRole}
+	roles := map[schema.RoleType]string{schema.User: reason.RoleUser, schema.Assistant: reason.RoleModel,
+		schema.Tool: reason.RoleTool}
 	for _, m := range q.Messages {
 		if m.Role == schema.System {
 			s.System = m.Content

@@ -139,9 +139,9 @@ type opaque struct {
 
 func message(m *reason.Message) object {
 	switch m.Role {
-	case reason.ToolRole:
+	case reason.RoleTool:
 		return object{"role": "tool", "tool_call_id": m.CallID, "content": m.Text}
-	case reason.ModelRole:
+	case reason.RoleModel:
 	default:
 		return object{"role": "user", "content": m.Text}
 	}

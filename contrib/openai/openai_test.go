@@ -74,7 +74,7 @@ func decode(r *http.Request) (s reasontest.Seen, err error) {
 	for _, t := range b.Tools {
 		s.Tools = append(s.Tools, reason.Tool{Name: t.Function.Name})
 	}
-	roles := map[string]string{"user": reason.UserRole, "assistant": reason.ModelRole, "tool": reason.ToolRole}
+	roles := map[string]string{"user": reason.RoleUser, "assistant": reason.RoleModel, "tool": reason.RoleTool}
 	for _, msg := range b.Messages {
 		if msg.Role == "system" {
 			s.System = msg.Content

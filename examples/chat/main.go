@@ -51,7 +51,7 @@ func talk(ctx context.Context, url, name string) error {
 		if err != nil {
 			log.Print(err) // the Advice is empty then, and usable
 		}
-		turns = append(turns, reason.Message{Role: reason.UserRole, Text: c.Text})
+		turns = append(turns, reason.Message{Role: reason.RoleUser, Text: c.Text})
 		answer, err := reason.Generate(ctx, model, &reason.Request{ // which takes thoughts off
 			System:   "You talk with a person, briefly.\n\n" + advice.Prompt(),
 			Messages: turns,
@@ -63,7 +63,7 @@ func talk(ctx context.Context, url, name string) error {
 			turns = turns[:len(turns)-1]
 			continue
 		}
-		turns = append(turns, reason.Message{Role: reason.ModelRole, Text: answer.Text})
+		turns = append(turns, reason.Message{Role: reason.RoleModel, Text: answer.Text})
 		// Nothing has checked the answer, so nothing is learned of it but what was said.
 		said := learn.Outcome{Verdict: learn.Unknown, Worker: name, Usage: answer.Usage, Answer: answer.Text}
 		if _, err := layer.After(ctx, advice, said); err != nil {

@@ -217,7 +217,7 @@ func (b *Book) draft(ctx context.Context, p *Proposal, m reason.Model) string {
 	if m != nil {
 		evidence := fence.Block("evidence", fence.Mark(text), "", text)
 		req := &reason.Request{System: fmt.Sprintf(instructions, p.Kind, entries[p.Kind]), Schema: answer}
-		req.Messages = []reason.Message{{Role: reason.UserRole, Text: evidence}}
+		req.Messages = []reason.Message{{Role: reason.RoleUser, Text: evidence}}
 		a, _, err := reason.Ask(ctx, m, req, func(a *struct{ YAML string }) error {
 			var list []yaml.Node
 			return yaml.Decode([]byte(a.YAML), &list)

@@ -150,7 +150,7 @@ func (c *check) serves(a Answer) {
 
 // ask is a small request.
 func (c *check) ask() *reason.Request {
-	r := &reason.Request{Messages: []reason.Message{{Role: reason.UserRole, Text: "Say it."}}}
+	r := &reason.Request{Messages: []reason.Message{{Role: reason.RoleUser, Text: "Say it."}}}
 	if c.stream {
 		r.OnText = func(string) {}
 	}
@@ -225,8 +225,8 @@ func request(c *check) {
 	full := reason.Request{
 		System: "Be <brief>.",
 		Messages: []reason.Message{
-			{Role: reason.UserRole, Text: "One"}, {Role: reason.ModelRole, Text: "Two"},
-			{Role: reason.UserRole, Text: "Three"},
+			{Role: reason.RoleUser, Text: "One"}, {Role: reason.RoleModel, Text: "Two"},
+			{Role: reason.RoleUser, Text: "Three"},
 		},
 		Schema: json.RawMessage(`{"type":"object","additionalProperties":false,"required":["a"],` +
 			`"properties":{"a":{"type":"string"}}}`),
@@ -271,10 +271,10 @@ func tools(c *check) {
 	})
 	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})
 	turns := []reason.Message{
-		{Role: reason.UserRole, Text: "Pay."},
-		{Role: reason.ModelRole, Text: resp.Text, Calls: resp.Calls, Opaque: resp.Opaque},
-		{Role: reason.ToolRole, CallID: "call_a", Text: "Error: not enough money"},
-		{Role: reason.ToolRole, CallID: "call_b", Text: `{"seen":1}`},
+		{Role: reason.RoleUser, Text: "Pay."},
+		{Role: reason.RoleModel, Text: resp.Text, Calls: resp.Calls, Opaque: resp.Opaque},
+		{Role: reason.RoleTool, CallID: "call_a", Text: "Error: not enough money"},
+		{Role: reason.RoleTool, CallID: "call_b", Text: `{"seen":1}`},
 	}
 	if _, err := c.generate(c.ctx, "results", &reason.Request{Messages: turns}); err != nil {
 		c.Errorf("results: %v", err)
