@@ -214,9 +214,9 @@ func (t *turn) recall(ctx context.Context) (phase, error) {
 	if n, warned := len(advice.Memories), len(advice.Warnings); n+warned > 0 {
 		t.event("recalled", "", fmt.Sprintf("memories: %d, warnings: %d", n, warned))
 	}
-	if tasks := t.fires(advice.Fires); tasks != nil && !a.Given && a.Next == 0 {
-		a.begin(tasks, "")
-		a.Fired, a.Carried = true, true
+	if tasks := t.fires(advice.Fires); tasks != nil && a.Planner != byHost && a.Next == 0 {
+		a.begin(byAdvice, tasks, "")
+		a.Carried = true
 		t.Fired++
 		t.event("fired", advice.Fires.ID, tellPlan(tasks))
 		return assignPhase, nil
@@ -265,11 +265,12 @@ func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
 // itself makes the aim the one task. A worker that makes calls gets the plan that fires, where its calls are
 // those of tools and no tasks; once, and not behind a failure: then it has to think.
 func (t *turn) itself() {
-	a := t.aim()
+	a, by := t.aim(), nobody
 	fires := t.advice != nil && t.advice.Fires != nil && t.fires(t.advice.Fires) == nil // but not as tasks
-	replays := fires && !a.Replays && len(a.Failed) == 0
-	a.begin([]reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
-	a.Replays = replays
+	if fires && a.Planner != byWorker && len(a.Failed) == 0 {
+		by = byWorker
+	}
+	a.begin(by, []reason.Task{{Objective: a.Text, Inputs: t.objective.Inputs}}, "")
 }
 
 // reason asks the reasoner for a plan, and again where what it decides cannot be carried out.
@@ -366,7 +367,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 		if tasks == nil {
 			return fmt.Errorf("the plan %q has calls that no worker takes; give tasks", d.Use)
 		}
-		a.begin(tasks, d.Approach)
+		a.begin(byReasoner, tasks, d.Approach)
 	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
 		for _, way := range slices.Concat([]reason.Decision{*d}, d.Alternatives) {
 			for _, task := range way.Tasks {
@@ -380,10 +381,10 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 			d.Impasse, d.Reasoning, d.Subgoal = chosen.Impasse, chosen.Reasoning, chosen.Subgoal
 			return nil
 		}
-		a.begin(chosen.Tasks, chosen.Approach)
+		a.begin(byReasoner, chosen.Tasks, chosen.Approach)
 		a.Alternatives, a.Preferences = chosen.Alternatives, chosen.Preferences
 	}
-	a.Applied, a.Thought = d.Applied, true
+	a.Applied = d.Applied
 	return nil
 }
 
@@ -395,7 +396,7 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
 	all, err := t.able(task)
-	if err == nil && a.Given && task.Worker != "" { // the host means this one
+	if err == nil && a.Planner == byHost && task.Worker != "" { // the host means this one
 		if all = all[:1]; all[0].Name != task.Worker {
 			const why = "the worker %q is not there, or does not take the task %.70q with its skill and inputs"
 			err = fmt.Errorf(why, task.Worker, task.Objective)
@@ -511,12 +512,12 @@ func (t *turn) another() phase {
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
 	if next := rest.Choose(); len(rest.Alternatives) > 0 && next.Impasse == "" {
 		applied := a.Applied
-		a.begin(next.Tasks, next.Approach)
-		a.Alternatives, a.Preferences, a.Applied, a.Thought = next.Alternatives, next.Preferences, applied, true
+		a.begin(byReasoner, next.Tasks, next.Approach)
+		a.Alternatives, a.Preferences, a.Applied = next.Alternatives, next.Preferences, applied
 		t.event("decided", a.Approach, tellPlan(a.Plan))
 		return assignPhase
 	}
-	a.begin(nil, "")
+	a.begin(nobody, nil, "")
 	return reasonPhase
 }
 
@@ -539,14 +540,14 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	c := &act.Call{
 		Case: t.known(advice, a.last().Complaint), Task: task, Worker: worker, Attempt: t.Current.Number,
-		Fired: (a.Fired || a.Replays) && !t.agent.opts.FireIrreversible,
+		Fired: a.fires() && !t.agent.opts.FireIrreversible,
 	}
 	for _, s := range t.agent.host.Skills {
 		if s.Name == task.Skill && task.Skill != "" {
 			c.Agent = cmp.Or(c.Agent, s.Agent)
 		}
 	}
-	if !a.Replays {
+	if a.Planner != byWorker {
 		c.Fires = nil // its calls are tasks, or one that was tried
 	}
 	began := t.now()
@@ -667,7 +668,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 	a, made, worker := t.aim(), t.made, t.Current.Worker
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
-	if a.Replays && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left before any of its calls
+	if a.Planner == byWorker && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left before any of its calls
 		a.Carried = true
 		t.Fired++
 		calls := fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls)
@@ -708,8 +709,8 @@ func (t *turn) learn(context.Context) (phase, error) {
 		(e.Class == reason.Permanent || e.Class == reason.Permission) {
 		return t.block(Refused, made.Complaint), nil
 	}
-	if a.Fired || a.Replays { // a plan that was not thought about is not tried twice
-		a.begin(nil, "")
+	if a.fires() { // a plan that was not thought about is not tried twice
+		a.begin(nobody, nil, "")
 	}
 	return assessPhase, nil
 }
@@ -722,8 +723,9 @@ func (t *turn) deliver(by attempt, made *act.Attempt, sample rank.Sample) {
 	if made.Utilized != nil {
 		a.Utilized = append(slices.Clip(made.Utilized), a.Utilized...) // none is not nil, which is unknown
 	}
-	if a.Next == 0 && len(a.Plan) == 1 && made.Plan != nil && !a.Thought && !a.Fired {
-		a.Calls, a.Made = made.Plan.Calls, true // nobody else has planned
+	planned := a.Planner == byReasoner || a.Planner == byAdvice
+	if a.Next == 0 && len(a.Plan) == 1 && made.Plan != nil && !planned {
+		a.Calls, a.Made = made.Plan.Calls, true
 	} else {
 		name := cmp.Or(task.Skill, by.Worker)
 		a.called(reason.PlanCall{Name: name, Inputs: task.Inputs, Text: task.Objective})
@@ -761,7 +763,7 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, Wall: t.wall, At: t.now(),
 	}
-	replayed := t.aim().Replays && t.advice.Fires != nil && made.FiredCalls == len(t.advice.Fires.Calls)
+	replayed := t.aim().Planner == byWorker && t.advice.Fires != nil && made.FiredCalls == len(t.advice.Fires.Calls)
 	if t.objective.Provisional && made.Outcome == rank.Delivered || replayed {
 		sample.Outcome = rank.Unknown // a person will tell, or a plan has made all calls, which is no skill
 	}
@@ -803,7 +805,8 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if len(t.Aims) == 1 {
 		o.Usage = t.usage()
 	}
-	if v != learn.Failed && t.Cause == "" && (a.Thought && !a.Blind || a.Fired || a.Made) {
+	sighted := a.Planner == byReasoner && !a.Blind
+	if v != learn.Failed && t.Cause == "" && (sighted || a.Planner == byAdvice || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}
 	}
 	if len(t.objective.Data) > 0 {
@@ -824,7 +827,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		switch {
 		case v == learn.Delivered && learned.Note != "":
 			t.event("not_learned", "", learned.Note)
-		case learned.Ready && advice.Fires == nil && !a.Given: // one that fires already is no news
+		case learned.Ready && advice.Fires == nil && a.Planner != byHost: // one that fires already is no news
 			t.event("learned", "", "the plan fires from now on where the case is the same")
 		}
 		return nil

@@ -163,8 +163,7 @@ func newRecord(o *Objective, now time.Time) *record {
 		Status: Running, Phase: assessPhase, Began: now, Aims: []aim{{Text: o.Text}},
 	}
 	if len(o.Tasks) > 0 {
-		r.aim().begin(o.Tasks, "")
-		r.aim().Given = true
+		r.aim().begin(byHost, o.Tasks, "")
 	}
 	return r
 }

@@ -69,7 +69,7 @@ func (r *record) good() bool { return cmp.Or(r.Verdict, learn.Verdict(r.Status))
 // usage is what models took, as far as they told: nothing where a plan fires and no reasoner was asked.
 func (r *record) usage() *reason.Usage {
 	u := r.Usage.Add(r.Current.Usage)
-	if u == nil && r.Deliberations == 0 && slices.ContainsFunc(r.Aims, func(a aim) bool { return a.Fired }) {
+	if u == nil && r.Deliberations == 0 && slices.ContainsFunc(r.Aims, func(a aim) bool { return a.Planner == byAdvice }) {
 		return &reason.Usage{CostUSD: new(0.0)}
 	}
 	return u
@@ -82,9 +82,7 @@ type aim struct {
 
 	Plan         []reason.Task       `cbor:"3,keyasint,omitzero"`
 	Next         int                 `cbor:"4,keyasint,omitzero"` // of Plan
-	Fired        bool                `cbor:"5,keyasint,omitzero"` // the plan is the advice's
-	Replays      bool                `cbor:"6,keyasint,omitzero"` // its worker makes the calls of the advice
-	Given        bool                `cbor:"7,keyasint,omitzero"` // the plan is the objective's
+	Planner      planner             `cbor:"5,keyasint,omitzero"`
 	Stuck        bool                `cbor:"8,keyasint,omitzero"` // it was told that the session does not get on
 	Approach     string              `cbor:"9,keyasint,omitzero"`
 	Alternatives []reason.Decision   `cbor:"10,keyasint,omitzero"`
@@ -101,10 +99,20 @@ type aim struct {
 	Calls    []reason.PlanCall `cbor:"19,keyasint,omitzero"` // that were delivered, by whichever plan
 	Made     bool              `cbor:"20,keyasint,omitzero"` // they are those the worker made in its one task
 	Utilized []memory.ID       `cbor:"22,keyasint,omitzero"`
-	Thought  bool              `cbor:"23,keyasint,omitzero"` // a reasoner has made the plan
-	Blind    bool              `cbor:"24,keyasint,omitzero"` // where a Source had failed
+	Blind    bool              `cbor:"24,keyasint,omitzero"` // a Source failed the reasoner
 	Carried  bool              `cbor:"25,keyasint,omitzero"` // calls of the advice's plan were made unasked
 }
+
+// planner says who has made the plan of an aim.
+type planner string
+
+const (
+	nobody     planner = ""         // the aim is the one task
+	byHost     planner = "host"     // the objective has Tasks
+	byReasoner planner = "reasoner" // a decision
+	byAdvice   planner = "advice"   // a plan that fires: its calls are the tasks
+	byWorker   planner = "worker"   // the aim is the one task, in which its worker makes the calls of such a plan
+)
 
 // try is an attempt at the next task that did not pass.
 type try struct {
@@ -207,10 +215,13 @@ func (a *aim) lessons() []reason.Failure {
 }
 
 // begin puts a plan in the place of the former one.
-func (a *aim) begin(tasks []reason.Task, approach string) {
-	a.Plan, a.Approach, a.Next, a.Tries = tasks, approach, 0, nil
-	a.Stuck, a.Fired, a.Replays, a.Given, a.Applied, a.Thought = false, false, false, false, nil, false
+func (a *aim) begin(by planner, tasks []reason.Task, approach string) {
+	a.Planner, a.Plan, a.Approach = by, tasks, approach
+	a.Next, a.Tries, a.Stuck, a.Applied = 0, nil, false, nil
 }
+
+// fires reports whether the plan is one that has fired.
+func (a *aim) fires() bool { return a.Planner == byAdvice || a.Planner == byWorker }
 
 // last is the latest try at the next task, the zero one if there is none.
 func (a *aim) last() (t try) {

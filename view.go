@@ -48,8 +48,8 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 		}
 		if a := t.aim(); t.Cause != Outage || t.Current.Number == 0 {
 			a.Tries, a.Replans, a.Refused, a.Complaint, a.Advised = nil, 0, 0, "", 0
-			if a.Next == 0 && !a.Given {
-				a.begin(nil, "")
+			if a.Next == 0 && a.Planner != byHost {
+				a.begin(nobody, nil, "")
 			}
 			t.Phase, t.advice = assessPhase, nil
 		}
@@ -157,7 +157,7 @@ func (t *turn) corrected(ctx context.Context, verdict learn.Verdict) (*rank.Samp
 	}
 	key := partKey(t.Scope, t.ID, deliveryName(t.Deliveries[0]))
 	d, _, err := load[delivered](ctx, t.tenant.group.Store(), key)
-	if err != nil || t.aim().Replays && t.aim().Carried && d.Sample.Outcome == rank.Unknown {
+	if err != nil || t.aim().Planner == byWorker && t.aim().Carried && d.Sample.Outcome == rank.Unknown {
 		return nil, err // a plan made all calls, which is no skill
 	}
 	d.Sample.Outcome = cmp.Or(rank.Outcome(verdict), rank.Unknown) // in the same words
