@@ -81,7 +81,8 @@ func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
 	err = fmt.Errorf("no worker takes the task %.70q (skill %q, worker %q)", t.Objective, t.Skill, t.Worker)
 	for _, w := range r.workers {
 		named := t.Worker == w.Name
-		if w.ByName && !named || !slices.Contains(w.Skills, t.Skill) && (t.Skill != "" || len(w.Skills) > 0) {
+		skilled := slices.Contains(w.Skills, t.Skill) || t.Skill == "" && len(w.Skills) == 0
+		if !skilled || w.ByName && !named {
 			continue
 		}
 		unfit := w.input.Check([]byte(cmp.Or(string(t.Inputs), "{}")))
