@@ -12,8 +12,8 @@ import (
 // The steps that an assessment recommends, the mildest first.
 const (
 	KeepGoing     = "keep_going"
-	slowDown      = "slow_down"      // something failed, or is about to
-	considerPivot = "consider_pivot" // the approach seldom works
+	SlowDown      = "slow_down"      // something failed, or is about to
+	ConsiderPivot = "consider_pivot" // the approach seldom works
 	PivotNow      = "pivot_now"      // the approach does not work
 )
 
@@ -27,7 +27,7 @@ const (
 
 // Assessment is what the tries of a session add up to.
 type Assessment struct {
-	Step     string   // KeepGoing, "slow_down", "consider_pivot" or PivotNow
+	Step     string   // KeepGoing, SlowDown, ConsiderPivot or PivotNow
 	Also     []string // "shift", "fresh_context", "ask_person", "give_up", where they hold: see Sessions.Assess
 	Evidence []string // in words, what Step and Also rest on
 
@@ -67,7 +67,7 @@ func (a *Assessment) say(format string, args ...any) {
 
 // raise makes the step at least step.
 func (a *Assessment) raise(step string) {
-	order := []string{KeepGoing, slowDown, considerPivot, PivotNow}
+	order := []string{KeepGoing, SlowDown, ConsiderPivot, PivotNow}
 	a.Step = order[max(slices.Index(order, step), slices.Index(order, a.Step))]
 }
 
@@ -79,7 +79,7 @@ func (a *Assessment) also(step string, why string) {
 // byOutcomes applies the rules of thumb.
 func (a *Assessment) byOutcomes(s *session, approach string) {
 	if s.Failures > 0 {
-		a.raise(slowDown)
+		a.raise(SlowDown)
 		a.say("%d failed since the last delivery; %d at the goal, %d of them by %q",
 			s.Failures, a.tries, a.same, approach)
 	}
@@ -90,7 +90,7 @@ func (a *Assessment) byOutcomes(s *session, approach string) {
 		}
 	}
 	if s.Failures > 0 && n >= 2 && float64(delivered) < 0.4*float64(n) {
-		a.raise(considerPivot)
+		a.raise(ConsiderPivot)
 		a.say("%d of the last %d delivered, under 40 %%", delivered, n)
 	}
 	if a.same >= 3 {
@@ -123,17 +123,17 @@ func (a *Assessment) bySigns(s *session, t *Try, spent float64) {
 		found = s.Resonance.Issues()
 	}
 	for _, f := range found {
-		a.raise(slowDown)
+		a.raise(SlowDown)
 		a.say("%s: %s", f.Kind, f.Text)
 		if f.Kind == iar.Degradation {
 			a.also(shift, "resonance falls by more than chance")
 			if s.Failures > 0 {
-				a.raise(considerPivot)
+				a.raise(ConsiderPivot)
 			}
 		}
 	}
 	if spent >= 0.8 {
-		a.raise(slowDown)
+		a.raise(SlowDown)
 		a.say("%.0f %% of the budget is spent", 100*spent)
 	}
 }

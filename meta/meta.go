@@ -117,9 +117,9 @@ func (s *Sessions) Stage(ctx context.Context, b *store.Batch, scope store.Scope,
 //   - PivotNow: three tries of the approach at the goal failed since it was last delivered; or of at least
 //     five that were counted after as many failures under a quarter delivered, and another approach is
 //     likelier to
-//   - "consider_pivot": the last try failed, and of the last 64, two at least, under 40 % delivered; or
+//   - ConsiderPivot: the last try failed, and of the last 64, two at least, under 40 % delivered; or
 //     resonance falls in a session that fails
-//   - "slow_down": the last try failed, four fifths of the budget are spent, or resonance is low or falls
+//   - SlowDown: the last try failed, four fifths of the budget are spent, or resonance is low or falls
 //   - "shift": resonance falls, in the try or over the session (see [iar.Findings])
 //   - "fresh_context": two approaches failed at the goal in turn, or five tries by two approaches or more
 //   - "ask_person": six tries by three approaches failed at the goal; or, counted from 20 tries of each,

@@ -89,7 +89,7 @@ func TestAssess(t *testing.T) {
 }
 
 func TestAssessByOdds(t *testing.T) {
-	require.Equal(t, slowDown, assess(told(t, ""), &odds{}, Try{}, .9, nil).Step, "the budget is nearly spent")
+	require.Equal(t, SlowDown, assess(told(t, ""), &odds{}, Try{}, .9, nil).Step, "the budget is nearly spent")
 	s := told(t, "x+ x+ x+ x+ x+ a")
 	var counts odds
 	counts.Again[0] = count{Tries: 100, Delivered: 60}
@@ -100,7 +100,7 @@ func TestAssessByOdds(t *testing.T) {
 	require.Contains(t, strings.Join(a.Evidence, "\n"), `left to try: ["b" "c"]`)
 	few := counts
 	few.Again[1] = count{Tries: 4}
-	require.Equal(t, slowDown, assess(s, &few, Try{}, 0, nil).Step, "four tries are too few")
+	require.Equal(t, SlowDown, assess(s, &few, Try{}, 0, nil).Step, "four tries are too few")
 	few.Again[1], few.Other[1] = count{Tries: 90}, count{Tries: 19}
 	require.Empty(t, assess(s, &few, Try{}, 0, nil).Also, "19 are too few to ask for a person")
 	counts.Other[1].Delivered = 0
@@ -130,7 +130,7 @@ func TestResonanceShift(t *testing.T) {
 	a, err = sessions.Assess(t.Context(), "", "s", Try{}, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{shift}, a.Also)
-	require.Equal(t, slowDown, a.Step)
+	require.Equal(t, SlowDown, a.Step)
 	require.Contains(t, a.Evidence[0], "resonance_degradation: falling over the last 5")
 }
 
