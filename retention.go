@@ -196,7 +196,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 			return fail(err)
 		}
 	}
-	if err := t.bank.In(v.scope).Erase(ctx, true); err != nil {
+	if err := t.bank.In(v.scope).Erase(ctx); err != nil {
 		return fail(err)
 	}
 	err = t.whole.Update(ctx, func(b *store.Batch) error {

@@ -178,8 +178,8 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope. Its Erase removes plans and outcomes only with all set. A scope of
-// another tenant is no error: its memories lie in this tenant's part of the store, where no case finds them.
+// Memory returns the memory of a scope. Its Erase is that of the Layer. A scope of another tenant is no error:
+// its memories lie in this tenant's part of the store, where no case finds them.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(scope).c.Scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.
@@ -328,7 +328,7 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if v := l.in(scope); scope == "" || v.err != nil {
 		return cmp.Or(v.err, fmt.Errorf("learn: %w: Erase wants a scope that is named", store.ErrInvalid))
 	}
-	return l.bank.In(scope).Erase(ctx, true)
+	return l.bank.In(scope).Erase(ctx)
 }
 
 // Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories

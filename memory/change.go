@@ -195,18 +195,16 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	return n, nil
 }
 
-// Erase removes all memories of the scope and of those below it, and what was counted of them. With all, it also
-// removes what other packages keep there: plans, figures, an identity, jobs. It does not end runs of an Agent:
-// its View.Erase does. It commits 1,000 keys at a time; after an error, call it again. What others write
-// meanwhile may stay. Never call it inside an Update of the Group: it would wait for ever.
-func (s Space) Erase(ctx context.Context, all bool) error {
+// Erase removes all that is kept of the scope and of those below it, by whatever package: memories, plans,
+// figures, an identity, jobs. It does not end runs of an Agent: its View.Erase does. It commits 1,000 keys at
+// a time; after an error, call it again. What others write meanwhile may stay. Never call it inside an Update
+// of the Group: it would wait for ever.
+func (s Space) Erase(ctx context.Context) error {
 	err := s.scope.Check()
 	if err == nil {
 		entries := s.b.g.Store().Scan(ctx, store.Range{Prefix: s.scope.Below()})
-		_, err = codec.Sweep(ctx, s.b.g, entries, func(e store.Entry) bool {
-			_, kind, _, _ := store.ParseKey(e.Key)
-			return all || slices.Contains([]string{recordKind, vectorKind, feedbackKind, draftKind}, kind)
-		}, func(b *store.Batch, e store.Entry) error { return s.drop(b, e.Key, store.Any) })
+		_, err = codec.Sweep(ctx, s.b.g, entries, func(store.Entry) bool { return true },
+			func(b *store.Batch, e store.Entry) error { return s.drop(b, e.Key, store.Any) })
 	}
 	if err != nil {
 		return fmt.Errorf("memory: %w", err)

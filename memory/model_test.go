@@ -147,7 +147,7 @@ func TestModel(t *testing.T) {
 			},
 			"erase": func(rt *rapid.T) {
 				s := rapid.SampledFrom(scopes[:2]).Draw(rt, "scope")
-				require.NoError(rt, rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Erase(t.Context(), false))
+				require.NoError(rt, rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Erase(t.Context()))
 				for _, id := range ids(s) {
 					delete(model, id)
 				}
@@ -244,7 +244,7 @@ func TestBanksAgree(t *testing.T) {
 			"consolidate": func(rt *rapid.T) { _, _, err := sp(rt).Consolidate(t.Context()); require.NoError(rt, err) },
 			"erase": func(rt *rapid.T) {
 				if rapid.IntRange(0, 5).Draw(rt, "e") == 0 {
-					require.NoError(rt, sp(rt).Erase(t.Context(), false))
+					require.NoError(rt, sp(rt).Erase(t.Context()))
 				}
 			},
 			"decay": func(rt *rapid.T) {

@@ -299,7 +299,15 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Empty(t, recall(t, s, memory.Query{Vector: []float32{1, 0}}))
 	fact(t, b.In("acme/anna/notes"), "below")
 	fact(t, b.In("acme/ann"), "beside")
-	require.NoError(t, s.Erase(t.Context(), false))
+	plan := memory.Scope("acme/anna/notes").Key("plan", "p")
+	_, err = st.Commit(t.Context(), store.Op{Key: plan, Value: []byte("of another package")})
+	require.NoError(t, err)
+	require.NoError(t, s.Erase(t.Context()))
+	_, err = st.Get(t.Context(), plan)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	beside, err := b.In("acme/ann").Recall(t.Context(), memory.Query{Text: "beside"})
+	require.NoError(t, err)
+	require.Len(t, beside, 1)
 }
 
 // A secret in any field of a draft is not kept, and names stay different.
