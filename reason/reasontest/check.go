@@ -56,7 +56,7 @@ const key = "sk-reasontest-0123456789abcdef"
 //   - answer: text, usage with cached tokens, and why it stopped; a call is one request; each piece of a
 //     stream is told before the next is sent
 //   - tools: parallel calls, with text and a thought, which is in no text; then their results, errors too, by
-//     the ids of the calls, and with what the provider has signed
+//     the ids of the calls, and with what the provider has signed; and a call that it has not signed
 //   - refusals: 429 is RateLimited with what Retry-After says; an empty account (402, or by its code), 400,
 //     401, 403 and 404 are Permanent; 500, 502, 503 and 529 are Unavailable
 //   - cut: no server, a connection that breaks, a stream without its end are Unavailable
@@ -272,6 +272,8 @@ func tools(c *check) {
 	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})
 	turns := []reason.Message{
 		{Role: reason.RoleUser, Text: "Pay."},
+		{Role: reason.RoleModel, Calls: []reason.ToolCall{{ID: "unasked01", Name: "look", Inputs: calls[1].Inputs}}},
+		{Role: reason.RoleTool, CallID: "unasked01", Text: `{"seen":0}`}, // by a plan, and signed by nobody
 		{Role: reason.RoleModel, Text: resp.Text, Calls: resp.Calls, Opaque: resp.Opaque},
 		{Role: reason.RoleTool, CallID: "call_a", Text: "Error: not enough money"},
 		{Role: reason.RoleTool, CallID: "call_b", Text: `{"seen":1}`},
@@ -281,7 +283,7 @@ func tools(c *check) {
 		return
 	}
 	got := c.requests()[0].Messages
-	if len(got) != 4 {
+	if len(got) != len(turns) {
 		c.Errorf("messages are %s, want %s", show(got), show(turns))
 		return
 	}
@@ -291,8 +293,8 @@ func tools(c *check) {
 			c.Errorf("message %d is %s, want %s", i, show(m), show(turns[i]))
 		}
 	}
-	if !strings.Contains(string(got[1].Opaque), signature) {
-		c.Errorf("what was signed is not sent back: %s", show(got[1]))
+	if !strings.Contains(string(got[3].Opaque), signature) {
+		c.Errorf("what was signed is not sent back: %s", show(got[3]))
 	}
 }
 
