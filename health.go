@@ -47,12 +47,12 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	a.mu.Lock()
 	rests := maps.Clone(a.rests)
 	a.mu.Unlock()
-	var ended []*record  // since then, and before that what is still blocked and nobody has judged
-	open, waits := "", 0 // lines of the first runs that wait, ask or were left; how many they are
-	goals := ""          // lines of goals that are not met
+	var ended []*record         // since then, and before that what is still blocked and nobody has judged
+	var waiting, wrong []string // runs that wait, ask or were left; that are blocked, or were judged wrong
+	goals := ""                 // lines of goals that are not met
 	for scope, err := range t.scopes(ctx, v.scope) {
-		told, _, wrong := codec.Load[string](ctx, t.group.Store(), scope.Key("health", "goal")) // of goal.Keeper
-		if err = cmp.Or(err, wrong); err != nil {
+		told, _, unread := codec.Load[string](ctx, t.group.Store(), scope.Key("health", "goal")) // of goal.Keeper
+		if err = cmp.Or(err, unread); err != nil {
 			return h, err
 		}
 		goals += told
@@ -62,9 +62,7 @@ func (v View) Health(ctx context.Context) (Health, error) {
 				return h, err
 			case r.Status == Waiting, r.Status == Asking,
 				r.Status == Running && (r.Left || !rests[runKey(r.Scope, r.ID)].IsZero()):
-				if waits++; waits <= maxShown {
-					open += t.line(ctx, v.scope, r)
-				}
+				waiting = append(waiting, t.line(ctx, v.scope, r))
 			case r.Status == Running, r.Status == Canceled:
 			case r.Ended.Before(since) && (r.Status != Blocked || r.Verdict != ""):
 			default:
@@ -73,15 +71,10 @@ func (v View) Health(ctx context.Context) (Health, error) {
 			}
 		}
 	}
-	if waits > maxShown {
-		open += fmt.Sprintf("\nwaiting: %d more runs", waits-maxShown)
-	}
-	open += goals
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
-	failed, bad := "", 0      // lines of the newest runs that are blocked or were judged wrong; how many they are
-	row := 0                  // of the newest runs, how many are such in a row
+	row := 0                  // of the newest runs, how many are wrong in a row
 	recent, delivered := 0, 0 // how many have ended since then; how many of these were delivered
 	for i, r := range ended {
 		if !r.Ended.Before(since) {
@@ -94,14 +87,8 @@ func (v View) Health(ctx context.Context) (Health, error) {
 		if row == i {
 			row++
 		}
-		if bad++; bad <= maxShown {
-			failed += t.line(ctx, v.scope, r)
-		}
+		wrong = append(wrong, t.line(ctx, v.scope, r))
 	}
-	if bad > maxShown {
-		failed += fmt.Sprintf("\nblocked or judged wrong: %d more runs", bad-maxShown)
-	}
-	day := since.Format(time.DateOnly)
 	share := float64(delivered) / float64(max(1, recent))
 	switch {
 	case recent == 0:
@@ -112,13 +99,23 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	default:
 		h.State = "healthy"
 	}
-	h.text = "no data: no run of this scope has ended since " + day + failed + open
+	day, open := since.Format(time.DateOnly), few("blocked or judged wrong", wrong)+few("waiting", waiting)+goals
+	h.text = "no data: no run of this scope has ended since " + day + open
 	if recent > 0 {
-		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s%s\nlearned plans: %s",
-			h.State, delivered, recent, day, failed, open, savings(ended[:recent]))
+		h.text = fmt.Sprintf("%s: %d of %d runs were delivered since %s%s\nlearned plans: %s",
+			h.State, delivered, recent, day, open, savings(ended[:recent]))
 	}
 	h.Uplift, err = t.layer.Uplift(ctx, v.scope)
 	return h, err
+}
+
+// few are the first lines of a list, and how many runs of what it has more.
+func few(what string, lines []string) string {
+	text := strings.Join(lines[:min(maxShown, len(lines))], "")
+	if n := len(lines) - maxShown; n > 0 {
+		text += fmt.Sprintf("\n%s: %d more runs", what, n)
+	}
+	return text
 }
 
 // Text returns the Health in words, a line a finding: the State and how many of the runs were delivered, a
