@@ -3,12 +3,14 @@ package act_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/iar"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/store"
 )
 
 // The five interceptors that a fleet puts around every attempt: two record what it took and what it claimed, one
@@ -83,4 +85,39 @@ func around(
 		}
 		return a
 	})
+}
+
+// A step that is done is not made again when its attempt goes on, here after an outage.
+func ExampleStep() {
+	away := true
+	ship := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		label, err := act.Step(ctx, "label", c.Task.Objective, func(context.Context) (string, error) {
+			fmt.Println("a label is bought")
+			return "L-7", nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if away {
+			return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("the carrier is away")}
+		}
+		return &act.Result{Text: "shipped with " + label}, nil
+	})
+	runner, err := act.NewRunner([]act.Worker{{Name: "ship", Executor: ship, Gates: []act.Gate{act.NoGate}}}, nil, 0, nil)
+	if err != nil {
+		panic(err)
+	}
+	journal := act.NewJournal(store.NewGroup(store.NewMem()), "run/7/", nil, nil, nil)
+	ctx := act.WithJournal(context.Background(), journal, nil)
+	c := act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Task: reason.Task{Objective: "order A-7"}}
+	c.Worker = runner.Workers()[0]
+	for range 2 { // the same run and attempt
+		a := runner.Run(ctx, &c)
+		fmt.Println(a.Outcome, a.Text)
+		away = false
+	}
+	// Output:
+	// a label is bought
+	// away
+	// delivered shipped with L-7
 }
