@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	guess, err := me.Add(ctx, identity.Fact{Content: "writes tests in Rust", Source: identity.Conversation})
+	guess, err := me.Add(ctx, identity.Fact{Content: "writes all in Rust", Source: identity.Conversation})
 	if err != nil {
 		panic(err)
 	}
@@ -38,8 +38,8 @@ func Example() {
 	}
 	tell()
 	// Output:
-	// writes tests in Rust (candidate, 0.5)
 	// prefers table-driven tests (established, 1.0)
+	// writes all in Rust (candidate, 0.5)
 	// The person says no:
 	// prefers table-driven tests (established, 1.0)
 }
