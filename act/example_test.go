@@ -113,11 +113,11 @@ func ExampleStep() {
 	c.Worker = runner.Workers()[0]
 	for range 2 { // the same run and attempt
 		a := runner.Run(ctx, &c)
-		fmt.Println(a.Outcome, a.Text)
+		fmt.Printf("%s %q\n", a.Outcome, a.Text)
 		away = false
 	}
 	// Output:
 	// a label is bought
-	// away
-	// delivered shipped with L-7
+	// away ""
+	// delivered "shipped with L-7"
 }
