@@ -40,7 +40,6 @@ type book struct {
 
 	mu     sync.Mutex
 	scopes map[store.Scope]*scope
-	pacers map[string]account // by key
 }
 
 // scope has the records of a scope.
@@ -84,8 +83,8 @@ func Open(
 		return nil, errors.New("rank: no store: give it store.NewGroup(st), of store.NewMem() or badger.Open")
 	}
 	b := &book{group: g, now: call.Clock(now), seed: seed, scopes: map[store.Scope]*scope{}}
-	b.pacers, b.logger = map[string]account{}, cmp.Or(logger, slog.New(slog.DiscardHandler))
-	read := func(ctx context.Context) error { return b.load(codec.Scan(ctx, g.Store(), kindName, pacerName)) }
+	b.logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
+	read := func(ctx context.Context) error { return b.load(codec.Scan(ctx, g.Store(), kindName)) }
 	g.Follow("s/", b.apply, read)
 	if err := read(ctx); err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
@@ -278,12 +277,11 @@ func (b *book) publish(p *pair, rev store.Revision, rec *record) {
 	p.rev, p.rec, p.sum, p.skill.fresh = rev, rec, nil, false
 }
 
-// apply takes in what another process has written, or what a conflict was about. Each sample writes the first
+// apply takes in what others have written or deleted, or what a conflict was about. Each sample writes the first
 // piece of a record, so where that has changed all are read at once, and are of one state.
 func (b *book) apply(e store.Entry) {
 	switch p := b.named(e.Key); {
-	case p == nil:
-		b.applyAccount(e)
+	case p == nil: // an account, which is read where it is wanted
 	case e.Deleted:
 		b.publish(p, 0, nothing)
 	case e.Rev != p.rev: // what cannot be read now is read after the conflict of a later sample
@@ -305,7 +303,7 @@ func (b *book) named(key string) *pair {
 	return b.scopeOf(s).pair(name, candidate)
 }
 
-// load makes records and accounts the current ones. The pieces of a record follow one another.
+// load makes records the current ones. The pieces of a record follow one another.
 func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 	var p *pair
 	var whole store.Entry // the first piece of p, and in its value the others
@@ -326,7 +324,6 @@ func (b *book) load(entries iter.Seq2[store.Entry, error]) error {
 		if p == nil || !strings.HasPrefix(e.Key, p.key) {
 			publish()
 			p, whole = b.named(e.Key), store.Entry{Key: e.Key, Rev: e.Rev}
-			b.applyAccount(e)
 		}
 		whole.Value = append(whole.Value, e.Value...)
 	}

@@ -31,7 +31,7 @@ import (
 // A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
 func (b *Book) Learned() Policy {
 	if b.pacer != nil {
-		return policy{b, b.paced}
+		return paced{b}
 	}
 	return policy{b, b.learned}
 }

@@ -51,8 +51,21 @@ func (b *Book) Pacer(name string, average float64) (*Book, error) {
 	return &Book{b.book, b.scope, &pacer{b.scope.name.Key(pacerName, name), average}}, nil
 }
 
-func (b *Book) paced(sk *skill, t Task, cs []Candidate) []contender {
-	p, a, v := b.pacer, b.pacers[b.pacer.key], b.view(sk, t, cs)
+// paced is Learned of a Book with a pacer.
+type paced struct{ *Book }
+
+func (b paced) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error) {
+	a, _, err := codec.Load[account](ctx, b.group.Store(), b.pacer.key)
+	if err != nil {
+		return nil, fmt.Errorf("rank: %w", err)
+	}
+	rank := func(sk *skill, t Task, cs []Candidate) []contender { return b.borne(a, sk, t, cs) }
+	return policy{b.Book, rank}.Score(ctx, t, cs)
+}
+
+// borne returns the candidates whom an account can bear.
+func (b paced) borne(a account, sk *skill, t Task, cs []Candidate) []contender {
+	p, v := b.pacer, b.view(sk, t, cs)
 	rungs := sk.rungs(Task{}, cs)
 	success := 2 * p.average * math.Exp(a.Lean+thrift*a.Saved)
 	cheapest := slices.MinFunc(rungs, func(x, y rung) int { return cmp.Compare(x.price, y.price) }).price
@@ -81,23 +94,5 @@ func (b *Book) charge(ctx context.Context, batch *store.Batch, s *Sample, was *r
 	}
 	a.Saved = min(mostSaved, a.Saved+1-usd/p.average)
 	a.Lean = min(mostLean, max(-mostLean, a.Lean+drift*a.Saved))
-	batch.After(func(store.Revision) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.pacers[p.key] = a
-	})
 	return codec.Put(batch, p.key, &a, c)
-}
-
-// applyAccount takes an account in; one that was deleted begins anew. What cannot be read is charge's error.
-func (b *book) applyAccount(e store.Entry) {
-	if _, kind, _, _ := store.ParseKey(e.Key); kind != pacerName {
-		return
-	}
-	var a account
-	if e.Deleted || codec.Unmarshal(e.Value, &a) == nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.pacers[e.Key] = a
-	}
 }
