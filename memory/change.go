@@ -41,7 +41,7 @@ func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 				if now.text() == was {
 					return nil
 				}
-				return s.drop(b, s.vectorKey(now.id), store.Any)
+				return b.Delete(s.vectorKey(now.id), store.Any)
 			})
 		})
 		if err != nil {
@@ -135,15 +135,7 @@ func (s Space) Forget(ctx context.Context, id ID) error {
 
 // stageForget deletes a record, on the revision that it was read at, and its vector.
 func (s Space) stageForget(b *store.Batch, r *record) error {
-	return cmp.Or(s.drop(b, s.key(r.id), store.At(r.rev)), s.drop(b, s.vectorKey(r.id), store.Any))
-}
-
-// drop stages that a key is deleted, from memory as well.
-func (s Space) drop(b *store.Batch, key string, c store.Condition) error {
-	b.After(func(rev store.Revision) {
-		_ = s.b.apply(store.Entry{Key: key, Rev: rev, Deleted: true}) // it has no value that could be wrong
-	})
-	return b.Delete(key, c)
+	return cmp.Or(b.Delete(s.key(r.id), store.At(r.rev)), b.Delete(s.vectorKey(r.id), store.Any))
 }
 
 // Revoke removes what a source has said, and what was drawn from that, and returns how many memories. Of
@@ -204,7 +196,7 @@ func (s Space) Erase(ctx context.Context) error {
 	if err == nil {
 		entries := s.b.g.Store().Scan(ctx, store.Range{Prefix: s.scope.Below()})
 		_, err = codec.Sweep(ctx, s.b.g, entries, func(store.Entry) bool { return true },
-			func(b *store.Batch, e store.Entry) error { return s.drop(b, e.Key, store.Any) })
+			func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.Any) })
 	}
 	if err != nil {
 		return fmt.Errorf("memory: %w", err)

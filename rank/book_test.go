@@ -772,28 +772,30 @@ func TestTheTenantWithoutAName(t *testing.T) {
 	require.Equal(t, 2, b.In("_").Stats("a", "s").Attempts)
 }
 
-// A record that another has replaced lends its memory to a later one, and to nobody that still reads it: here a second
-// Book, which has followed the same entry.
-func TestReplacedRecordsAreReadByNobody(t *testing.T) {
-	st, usd := store.NewMem(), 0.0
-	s := rank.Sample{Candidate: "a", Task: rank.Task{Skill: "s", Key: "k"}, Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: &usd}, At: start}
-	other, g := open(t, st, nil, 0), store.NewGroup(st)
-	var books []*rank.Book
-	for range 2 {
-		b, err := rank.Open(ctx, g, nil, 0, nil)
+// What another part of the tenant erases is not counted any more, by the Book that is open, too.
+func TestErasedByAnother(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(st)
+	b, err := rank.Open(ctx, g, nil, 0, nil)
+	require.NoError(t, err)
+	p, err := b.Pacer("p", .01)
+	require.NoError(t, err)
+	cs := []rank.Candidate{{Name: "a", Price: .001}, {Name: "b", Price: .1}}
+	usd := 10.
+	require.NoError(t, p.Observe(ctx, rank.Sample{Candidate: "b", Outcome: rank.Delivered, Usage: rank.Usage{CostUSD: &usd}}))
+	bearable := func() int {
+		found, err := p.Learned().Score(ctx, rank.Task{}, cs)
 		require.NoError(t, err)
-		books = append(books, b)
+		return len(found)
 	}
-	for range 250 { // from 200 on it does not grow
-		require.NoError(t, other.Observe(ctx, s))
-	}
-	usd = 1
-	require.NoError(t, books[0].Observe(ctx, s), "after a conflict, by which both read the entry")
-	for range 10 {
-		require.NoError(t, books[0].Observe(ctx, s))
-		require.Zero(t, *books[1].Stats("a", "s").CostUSD)
-	}
-	require.Equal(t, 11., *books[0].Stats("a", "s").CostUSD)
+	require.Equal(t, []int{1, 1}, []int{b.Stats("b", "").Attempts, bearable()})
+	require.NoError(t, g.Update(ctx, func(batch *store.Batch) (err error) {
+		for e := range st.Scan(ctx, store.Range{}) {
+			err = errors.Join(err, batch.Delete(e.Key, store.Any))
+		}
+		return err
+	}))
+	require.Equal(t, []int{0, 2}, []int{b.Stats("b", "").Attempts, bearable()})
 }
 
 func TestUsageSince(t *testing.T) {

@@ -69,10 +69,11 @@ func (g *Group) Sub(prefix string) *Group {
 // Store returns the store that g commits to.
 func (g *Group) Store() Store { return g.part }
 
-// Follow has apply called with every entry below prefix that somebody else has written or deleted: after a
-// conflict, and by Refresh. Entries may come more than once, also the part's own. A deleted entry of Rev 0
-// was found missing just now. Where a [Changer] has forgotten what was deleted, Refresh calls again, whatever
-// its ctx, to have all read in place of what the part has. Follow is called before the first Update.
+// Follow has apply called with every entry below prefix that somebody else has written or deleted, after a
+// conflict and by Refresh, and with every one that an Update deletes, before its After runs. Entries may come
+// more than once, also the part's own. A deleted entry of Rev 0 was found missing just now. Where a [Changer]
+// has forgotten what was deleted, Refresh calls again, whatever its ctx, to have all read in place of what the
+// part has. Follow is called before the first Update.
 func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Context) error) {
 	g.again = append(g.again, again)
 	g.follows = append(g.follows, func(e Entry) {
@@ -107,9 +108,7 @@ func (g *Group) Refresh(ctx context.Context) error {
 			return err
 		}
 		g.seen = max(g.seen, max(1, e.Rev)-1) // all up to that is taken in: where ctx ends, it goes on there
-		for _, apply := range g.follows {
-			apply(e)
-		}
+		g.tell(e)
 		if seen = e.Rev; e.Key == "" && e.Deleted {
 			g.seen = Latest // all is read now, or by the next call
 		}
@@ -209,6 +208,11 @@ func (g *group) together(updates []*update, try int) {
 		g.unread = append(g.unread, ops...)
 		_ = g.settle(ctx) // or before the next update
 	}
+	for _, op := range ops {
+		if op.Delete && err == nil {
+			g.tell(Entry{Key: op.Key, Rev: rev, Deleted: true})
+		}
+	}
 	for i := 0; i < len(b.after) && err == nil; i++ {
 		b.after[i](rev)
 	}
@@ -231,9 +235,14 @@ func (g *group) settle(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("store: a key of an earlier commit cannot be read: %w", err)
 		}
-		for _, apply := range g.follows {
-			apply(e)
-		}
+		g.tell(e)
 	}
 	return nil
+}
+
+// tell has followers take an entry in.
+func (g *group) tell(e Entry) {
+	for _, apply := range g.follows {
+		apply(e)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"sync"
@@ -198,6 +199,29 @@ func TestGroupWaitsByContext(t *testing.T) {
 		wg.Wait()
 		require.NoError(t, g.Update(t.Context(), put))
 	})
+}
+
+// What an Update deletes reaches whoever follows it, also a part that did not stage it, before its After.
+func TestGroupTellsWhatIsDeleted(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(store.Sub(st, "t/acme/"))
+	var seen []string
+	g.Sub("a/").Follow("b", func(e store.Entry) { seen = append(seen, fmt.Sprint(e)) }, nil)
+	step := func(f func(b *store.Batch) error) {
+		require.NoError(t, g.Update(t.Context(), f))
+	}
+	step(func(b *store.Batch) error {
+		return errors.Join(b.Put("a/b1", []byte("x"), store.Any), b.Put("a/b2", []byte("x"), store.Any), b.Put("a/c", []byte("x"), store.Any))
+	})
+	require.Empty(t, seen, "what was written its writer knows")
+	step(func(b *store.Batch) error {
+		b.After(func(store.Revision) { seen = append(seen, "after") })
+		b1, b2 := b.Delete("a/b1", store.Any), b.Delete("a/b2", store.Any)
+		return errors.Join(b1, b2, b.Delete("a/c", store.Any), b.Put("a/b2", []byte("y"), store.Any))
+	})
+	require.Equal(t, []string{fmt.Sprint(store.Entry{Key: "b1", Rev: 2, Deleted: true}), "after"}, seen)
+	require.ErrorIs(t, g.Update(t.Context(), func(b *store.Batch) error { return b.Delete("a/b2", store.At(7)) }), store.ErrConflict)
+	require.NotContains(t, seen[2:], fmt.Sprint(store.Entry{Key: "b2", Deleted: true}), "which was not deleted")
 }
 
 // A Group reads what lies below it alone, goes on where a ctx has ended, and reads everything whatever the ctx.
