@@ -62,10 +62,10 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 	})
 }
 
-// Maintain keeps the scope, and those below it, small: it deletes runs that ended before Options.Retention,
-// and returns how many; then it calls learn.Layer.Maintain, memory.Space.Decay and
-// identity.Identity.Maintain. Where runs were deleted it has the files compacted, as Erase does. A host calls
-// it now and then, once a day for one.
+// Maintain keeps the scope, and those below it, small. It deletes runs that ended longer than Options.Retention
+// ago, and returns how many; then it calls Maintain of the learn.Layer, the memory.Space and the
+// identity.Identity. Where runs were deleted it has the files compacted, as Erase does. Call it once a day or
+// so. Jobs of a queue are not its: Dispatch sweeps these.
 func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 	a := v.agent
 	t, release, err := a.tenants.hold(ctx, v.scope)
@@ -111,7 +111,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 		_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
 	}
 	if err == nil {
-		_, err = t.bank.In(v.scope).Decay(ctx)
+		_, err = t.bank.In(v.scope).Maintain(ctx)
 	}
 	if err == nil {
 		_, err = who.Maintain(ctx)

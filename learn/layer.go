@@ -50,9 +50,9 @@ type Advice struct {
 
 // Options of a Layer. Nil and the zero value are the defaults.
 type Options struct {
-	Scope   store.Scope // the scope of a Case that has none; its tenant is that of the Layer
-	Holdout float64     // the share of cases that gets nothing, by chance, in [0, 1)
-	Seed    uint64      // of the holdout and of IDs; 0: IDs are made by chance
+	Scope   memory.Scope // the scope of a Case that has none; its tenant is that of the Layer
+	Holdout float64      // the share of cases that gets nothing, by chance, in [0, 1)
+	Seed    uint64       // of the holdout and of IDs; 0: IDs are made by chance
 	// Memory is of Open and New; With takes its Now, the clock of the whole Layer. Its Sanitizer (nil:
 	// redact.New(nil)) cleans cases, outcomes and verdicts, too, before they are kept or shown.
 	Memory *memory.Options

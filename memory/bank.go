@@ -117,7 +117,7 @@ type Space struct {
 }
 
 // Stage returns the Space whose writes go into a batch of the Bank's Group, and are read once it is committed.
-// Erase and Decay are not for it: they commit by themselves.
+// Erase and Maintain are not for it: they commit by themselves.
 func (s Space) Stage(b *store.Batch) Space {
 	s.batch = b
 	return s

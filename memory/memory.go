@@ -15,7 +15,7 @@
 // in equal order, where capitals count in words like MB and userId. All else stays apart. One memory replaces
 // another where a Slot, Supersedes or [Space.Supersede] says so, and never by a guess; of Facts that answer a
 // query about as well, the newer one comes first, unless it has another word, or actor, in the place of one
-// that the query names. A memory that is not used loses recency, and is found all the same. [Space.Decay]
+// that the query names. A memory that is not used loses recency, and is found all the same. [Space.Maintain]
 // archives only what nobody vouches for.
 //
 // # Where things are

@@ -249,7 +249,7 @@ func TestBanksAgree(t *testing.T) {
 			},
 			"decay": func(rt *rapid.T) {
 				c.add(100 * 24 * time.Hour)
-				_, err := sp(rt).Decay(t.Context())
+				_, err := sp(rt).Maintain(t.Context())
 				require.NoError(rt, err)
 			},
 			"refresh": func(rt *rapid.T) { require.NoError(rt, banks[0].Refresh(t.Context())) },

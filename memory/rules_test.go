@@ -261,7 +261,7 @@ func TestFadingIsNotForgetting(t *testing.T) {
 	stray := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "anna likes jazz", Source: memory.Source{Origin: memory.Web}})
 	for range 10 {
 		clk.add(31 * 24 * time.Hour)
-		_, err := s.Decay(t.Context())
+		_, err := s.Maintain(t.Context())
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"anna is allergic to penicillin"}, recall(t, s, memory.Query{Text: "anna"}))
@@ -551,7 +551,7 @@ func TestUpkeepReadsWhatItChanges(t *testing.T) {
 	_, err = sp.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "nobody vouches for it", Source: memory.Source{Origin: memory.User}})
 	require.NoError(t, err)
 	st.reads, now = 0, now.Add(200*24*time.Hour)
-	archived, err := sp.Decay(t.Context())
+	archived, err := sp.Maintain(t.Context())
 	require.NoError(t, err)
 	_, near, err := sp.Consolidate(t.Context())
 	require.NoError(t, err)

@@ -18,10 +18,10 @@ import (
 // idle is after how long an untrusted memory is archived that never helped.
 const idle = 180 * 24 * time.Hour
 
-// Decay archives quarantined memories that never helped and were not said for 180 days, and returns how many.
-// It drops the Keys of drafts and feedback after 90. That recency fades needs no call: it is a function of
-// the time. What is trusted is never archived for being idle. Never call it inside an Update, see [Space.Erase].
-func (s Space) Decay(ctx context.Context) (archived int, err error) {
+// Maintain archives quarantined memories that never helped and were not said for 180 days, and returns how
+// many. It drops the Keys of drafts and feedback after 90 days. Recency fades without it, as a function of the
+// time. What is trusted is never archived for being idle. Never call it in an Update, see [Space.Erase].
+func (s Space) Maintain(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
 	stays := func(r *record) bool {
 		young := now-max(r.said(), r.Created) < idle.Microseconds()

@@ -21,7 +21,7 @@ import (
 
 // Analyse proposes what the figures and the runs of a scope call for, and returns what is news to a person:
 // what it finds that is undecided, at most once an hour, and what Propose has kept once, when it is drafted.
-// To ask once a day for all that waits, call All. A model, if there is one, drafts the text of goals and
+// To ask once a day for all that waits, call List. A model, if there is one, drafts the text of goals and
 // actions that are new, those of Propose without a Change as well; without one, or where it fails, the draft
 // has what is known and leaves the rest to the person. Nothing is changed.
 func (b *Book) Analyse(ctx context.Context, v arc.View, m reason.Model) (news []Proposal, err error) {
@@ -30,7 +30,7 @@ func (b *Book) Analyse(ctx context.Context, v arc.View, m reason.Model) (news []
 		return nil, err
 	}
 	found, err := b.escalations(ctx, v)
-	ready, err2 := b.All(ctx, Ready)
+	ready, err2 := b.List(ctx, Ready)
 	if err := cmp.Or(err, err2); err != nil {
 		return nil, err
 	}

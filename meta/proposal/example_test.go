@@ -25,7 +25,7 @@ func Example() {
 		panic(err)
 	}
 	fmt.Println(p.Status, p.Note)
-	approved, err := book.All(ctx, proposal.Approved) // a host reads what holds now
+	approved, err := book.List(ctx, proposal.Approved) // a host reads what holds now
 	if err != nil {
 		panic(err)
 	}

@@ -20,7 +20,7 @@
 // Changes of workers and configuration are Ready with 50 samples, goals and actions at once. What was
 // rejected or undone is not proposed again for 7 days, unless the samples have doubled. What is Approved
 // holds: [Book.Policy] ranks workers by it, and a host reads goals, actions and configuration from
-// [Book.All], again after each Decide; so to undo is to leave one out. Nothing here changes a worker.
+// [Book.List], again after each Decide; so to undo is to leave one out. Nothing here changes a worker.
 //
 // Begin with Analyse (analysis.go), which finds, and propose, which keeps.
 package proposal
@@ -121,12 +121,12 @@ func Open(ctx context.Context, g *store.Group, scope memory.Scope, now func() ti
 		return nil, fmt.Errorf("proposal: %w", err)
 	}
 	b := &Book{g: g, scope: scope, now: call.Clock(now), clean: redact.New(nil)}
-	_, err := b.All(ctx)
+	_, err := b.List(ctx)
 	return b, err
 }
 
-// All returns the proposals that have one of the statuses, or all, the latest first.
-func (b *Book) All(ctx context.Context, statuses ...Status) (all []Proposal, err error) {
+// List returns the proposals that have one of the statuses (none: all), the latest first.
+func (b *Book) List(ctx context.Context, statuses ...Status) (all []Proposal, err error) {
 	for r, err := range codec.Records[record](ctx, b.g.Store(), store.Range{Prefix: b.scope.Key(kind, "")}) {
 		if err != nil {
 			return nil, fmt.Errorf("proposal: %w", err)
@@ -302,7 +302,7 @@ func (p *policy) Score(ctx context.Context, t rank.Task, cs []rank.Candidate) ([
 
 // standings returns those of workers at a skill, by what is approved; the last decision counts.
 func (b *Book) standings(ctx context.Context, skill string) (map[string]string, error) {
-	approved, err := b.All(ctx, Approved) // the latest first
+	approved, err := b.List(ctx, Approved) // the latest first
 	of := map[string]string{}
 	for _, p := range approved {
 		var s standing

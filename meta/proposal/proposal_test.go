@@ -192,7 +192,7 @@ func TestWorker(t *testing.T) {
 	other, err := proposal.Open(t.Context(), store.NewGroup(store.Sub(w.st, "t/acme/")), "acme", func() time.Time { return w.now })
 	require.NoError(t, err)
 	ready := func() []proposal.Proposal {
-		all, err := other.All(t.Context(), proposal.Ready)
+		all, err := other.List(t.Context(), proposal.Ready)
 		require.NoError(t, err)
 		return all
 	}
@@ -344,7 +344,7 @@ func TestDraftsHaveTheirOwnIDs(t *testing.T) {
 	_, err = w.book.Analyse(t.Context(), w.view, nil)
 	require.NoError(t, err, "a long reason makes no draft that cannot be kept")
 	ids := map[string]bool{}
-	all, err := w.book.All(t.Context())
+	all, err := w.book.List(t.Context())
 	require.NoError(t, err)
 	for _, p := range all {
 		if p.Kind == "goal" {

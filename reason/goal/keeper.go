@@ -195,7 +195,7 @@ func (k *Keeper) current(ctx context.Context) (goals []goal, err error) {
 	goals = slices.Clone(k.goals.all())
 	var approved []proposal.Proposal
 	if k.proposals != nil {
-		approved, err = k.proposals.All(ctx, proposal.Approved)
+		approved, err = k.proposals.List(ctx, proposal.Approved)
 	}
 	for _, p := range approved {
 		if p.Kind != "goal" {
