@@ -147,22 +147,9 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	}
 	own := *r
 	own.Tools = each(r.Tools, shaped)
-	// Whoever is told cleans each piece for itself, so that a secret has to be in one piece with what names
-	// it. Up to 4 KiB that may be the beginning of one are held back until they go on as something else.
-	told, held := new(thoughts), ""
+	told := &teller{to: r.OnText}
 	if r.OnText != nil {
-		own.OnText = func(piece string) {
-			was := len(held)
-			held += told.feed(piece)
-			n := len(held) - 4<<10
-			if gap.MatchString(held[max(0, was-1):]) { // else the last word goes on
-				n = max(n, begins.FindStringIndex(held)[0])
-			}
-			if n > 0 {
-				r.OnText(held[:n])
-				held = held[n:]
-			}
-		}
+		own.OnText = told.feed
 	}
 	resp, err := call.Do(ctx, 0, func(ctx context.Context) (*Response, error) {
 		if m == nil {
@@ -184,14 +171,49 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if err := resp.unthink(len(r.Schema) > 0); err != nil {
 		return nil, &Error{Class: Invalid, Usage: resp.Usage, Err: err}
 	}
-	if !told.past {
-		held = resp.Text // m does not stream, or it was held back as a thought and is none
-	}
-	if r.OnText != nil && held != "" {
-		r.OnText(held)
-	}
+	told.end(resp.Text)
 	resp.Calls = callable(resp.Calls, r.Tools)
 	return resp, nil
+}
+
+// teller passes a stream on in words, without thoughts. Whoever is told cleans each piece for itself, so that a
+// secret has to be in one piece with what names it: up to 4 KiB that may be the beginning of one are held back
+// until they go on as something else.
+type teller struct {
+	to   func(string) // nil: nobody is told
+	text thoughts
+	held string
+}
+
+var (
+	// begins matches the end of a text that may be the beginning of a secret: a word, and up to four before
+	// it that name it, by a sign, as "key = x", or as "the password is x"; or of a letter.
+	begins = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
+		`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*\x{FFFD}{0,3}$`)
+	gap = regexp.MustCompile(`[^!-~]`) // what ends a word
+)
+
+func (t *teller) feed(piece string) {
+	was := len(t.held)
+	t.held += t.text.feed(piece)
+	n := len(t.held) - 4<<10
+	if gap.MatchString(t.held[max(0, was-1):]) { // else the last word goes on
+		n = max(n, begins.FindStringIndex(t.held)[0])
+	}
+	if n > 0 {
+		t.to(t.held[:n])
+		t.held = t.held[n:]
+	}
+}
+
+// end tells what is left of an answer that is whole.
+func (t *teller) end(whole string) {
+	if !t.text.past {
+		t.held = whole // the model does not stream, or it was held back as a thought and is none
+	}
+	if t.to != nil && t.held != "" {
+		t.to(t.held)
+	}
 }
 
 // inWords returns messages in which calls without Opaque, and what they returned, are words of the user; nil
@@ -241,14 +263,6 @@ func shaped(t Tool) Tool {
 	t.Input, _ = schema.Marshal(out) // its members were JSON
 	return t
 }
-
-var (
-	// begins matches the end of a text that may be the beginning of a secret: a word, and up to four before
-	// it that name it, by a sign, as "key = x", or as "the password is x"; or of a letter.
-	begins = regexp.MustCompile(`(?i)(?:[!-~]*(?:\s*[:=]|authorization\W+[a-z][\w-]*|passw\w*|passphrase|` +
-		`passcode|secret|token|key|bearer|basic|is|was)["']?\s*){0,4}[!-~]*\s*\x{FFFD}{0,3}$`)
-	gap = regexp.MustCompile(`[^!-~]`) // what ends a word
-)
 
 func (r *Response) unthink(structured bool) error {
 	var t thoughts
