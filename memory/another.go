@@ -66,23 +66,21 @@ func sentence(an *text.Analyzer, s string) []token {
 // which a question for bed 3 names, and in n 4, which neither the question nor o has.
 func ofAnother(question, o, n []token) bool {
 	best, all := o, n
+	unnamed := func(w token) bool {
+		if w.Stop {
+			return !has(question, w)
+		}
+		asked := slices.ContainsFunc(question, w.same)
+		return !asked || has(all, w) && !strings.ContainsFunc(w.word, unicode.IsDigit)
+	}
+	content := func(w token) bool { return !w.Stop }
+	other := func(w token) bool { return !w.Stop && !has(question, w) && !has(best, w) }
 	for first := true; len(o) > 0 && len(n) > 0; first = false {
 		i, j := common(o, n)
 		was, is := o[:i], n[:j]
 		o, n = o[min(i+1, len(o)):], n[min(j+1, len(n)):]
-		if len(was) == 0 || len(is) == 0 {
-			continue
-		}
-		named, names, other := true, first, false
-		for _, w := range was {
-			names = names || !w.Stop
-			named = named && (w.Stop && has(question, w) || !w.Stop && slices.ContainsFunc(question, w.same) &&
-				(strings.ContainsFunc(w.word, unicode.IsDigit) || !has(all, w)))
-		}
-		for _, w := range is {
-			other = other || !w.Stop && !has(question, w) && !has(best, w)
-		}
-		if named && names && other {
+		says := len(was) > 0 && (first || slices.ContainsFunc(was, content))
+		if says && !slices.ContainsFunc(was, unnamed) && slices.ContainsFunc(is, other) {
 			return true
 		}
 	}

@@ -148,8 +148,10 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	src.Ref, src.Run = s.tidy(src.Ref), s.tidyName(src.Run)
 	gone := map[ID]bool{}
 	revoked := func(o Source) bool {
-		return (src.Origin == Host || src.Origin == o.Origin) && (src.Ref == "" || src.Ref == o.Ref) &&
-			(src.Run == "" || src.Run == o.Run) || slices.ContainsFunc(o.Parents, func(id ID) bool { return gone[id] })
+		origin := src.Origin == Host || src.Origin == o.Origin
+		ref := src.Ref == "" || src.Ref == o.Ref
+		run := src.Run == "" || src.Run == o.Run
+		return origin && ref && run || slices.ContainsFunc(o.Parents, func(id ID) bool { return gone[id] })
 	}
 	for before := -1; before < n; { // what was drawn from what went, goes in a further turn
 		before = n

@@ -194,26 +194,25 @@ func (t *table) enter(r *record, row uint32, in bool) {
 			delete(t.byID, id)
 		}
 	}
-	self := func(o *record) bool { return o == r }
 	if m.Slot != "" && r.is(Fact) {
-		enter(t.slots, m.Slot, r, self, in)
+		enter(t.slots, m.Slot, r, in)
 	}
 	for _, id := range m.Supersedes {
-		enter(t.over, id, r, self, in)
+		enter(t.over, id, r, in)
 	}
 	for _, l := range m.Links {
-		enter(t.linkers, l.To, r, self, in)
+		enter(t.linkers, l.To, r, in)
 	}
 	for _, p := range t.phrases(r) {
-		enter(t.rules, p, r, self, in)
+		enter(t.rules, p, r, in)
 	}
 }
 
-// enter puts v under a key of m, in place of what is the same, or takes that out there.
-func enter[K comparable, V any](m map[K][]V, key K, v V, same func(V) bool, in bool) {
-	m[key] = slices.DeleteFunc(m[key], same)
+// enter puts r once under a key of m, or takes it out there.
+func enter[K comparable](m map[K][]*record, key K, r *record, in bool) {
+	m[key] = slices.DeleteFunc(m[key], func(o *record) bool { return o == r })
 	if in {
-		m[key] = append(m[key], v)
+		m[key] = append(m[key], r)
 	}
 	if len(m[key]) == 0 {
 		delete(m, key)
@@ -301,8 +300,9 @@ func (t *table) successor(r *record, at int64) (best *record) {
 	m := r.more()
 	consider := func(os []*record, later bool) {
 		for _, o := range os {
-			if o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted) && (!later || o.later(r) > 0) &&
-				(best == nil || o.later(best) > 0) {
+			holds := o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted)
+			newest := best == nil || o.later(best) > 0
+			if holds && newest && (!later || o.later(r) > 0) {
 				best = o
 			}
 		}

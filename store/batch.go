@@ -70,14 +70,16 @@ func (b *Batch) After(f func(rev Revision)) { b.after = append(b.after, f) }
 
 func (b *Batch) stage(key string, op Op) error {
 	op.Key = b.prefix + key
-	if err := Check(op); err != nil || key == "" { // the prefix alone is no key
-		return cmp.Or(err, Check(Op{}))
+	if err := cmp.Or(Check(Op{Key: key}), Check(op)); err != nil { // the prefix alone is no key
+		return err
 	}
 	i, again := b.at[op.Key]
 	ops, bytes := len(b.at)+1, b.bytes+len(op.Key)+len(op.Value)
 	if again {
 		old := b.ops[i]
-		if i < b.from && !slices.Contains(b.read, op.Key) && (!op.Check || !old.Check || op.If != old.If) {
+		unread := i < b.from && !slices.Contains(b.read, op.Key)
+		equal := op.Check && old.Check && op.If == old.If
+		if unread && !equal {
 			b.wait = true
 			return &ConflictError{Key: op.Key}
 		}
