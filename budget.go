@@ -2,7 +2,6 @@ package arc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -10,10 +9,10 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Budget bounds what the models of a run take. It is looked at before each decision, attempt, and try after
-// an outage or an answer, so what is under way is finished, checked and learned from. What a model does not
-// tell is not counted, nor what gates take other than act.Judge, nor a run that an attempt calls: one that
-// has its Usage in its Result counts it, and the day then counts it twice. 0 is no bound.
+// Budget bounds what the models of a run take; 0 is no bound. It is looked at before each decision and attempt,
+// and before each try after an outage or an answer, so what is under way is finished, checked and learned from.
+// Not counted are what a model does not tell, what gates other than act.Judge take, and a run that an attempt
+// calls. An attempt that puts the Usage of such a run into its Result counts it, and the day counts it twice.
 type Budget struct {
 	Tokens int     // input and output
 	USD    float64 // neither the dollars that were reported reach it, nor those that were estimated
@@ -21,7 +20,7 @@ type Budget struct {
 
 func (b Budget) check() error {
 	if b.Tokens < 0 || !(b.USD >= 0) {
-		return errors.New("a Budget is below 0")
+		return fmt.Errorf("%w: a Budget is below 0", store.ErrInvalid)
 	}
 	return nil
 }

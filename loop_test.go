@@ -1111,8 +1111,12 @@ func TestSameIDIsTheSameRun(t *testing.T) {
 	require.ErrorIs(t, err, arc.ErrTaken)
 	_, err = a.In("").Report(t.Context(), "none")
 	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = a.Run(t.Context(), arc.Objective{Text: "write", Inputs: json.RawMessage(`[1]`)})
-	require.ErrorIs(t, err, arc.ErrObjective)
+	for _, bad := range []arc.Objective{{}, {Text: "write", Inputs: json.RawMessage(`[1]`)}, {Text: "write", Scope: "a//b"},
+		{Text: "write", Budget: arc.Budget{Tokens: -1}}} {
+		_, err = a.Run(t.Context(), bad)
+		require.ErrorIs(t, err, arc.ErrObjective)
+		require.ErrorIs(t, err, store.ErrInvalid)
+	}
 }
 
 // Clients write null for what they do not give.

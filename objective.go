@@ -43,8 +43,8 @@ type Objective struct {
 
 // Errors of an Agent. They may be wrapped.
 var (
-	// Of Run, Events, Think and View.Why: it is malformed or too large, a secret that it names is not there, or
-	// its scope is being erased.
+	// Of Run, Events, Think and View.Why: the objective is malformed or too large ([store.ErrInvalid], too), a
+	// secret that it names is not there, or its scope is being erased.
 	ErrObjective = errors.New("arc: the objective cannot be used")
 	// Of Run and Events: give another ID, or ask for the run by View.Report.
 	ErrTaken = errors.New("arc: the ID is that of another objective")
@@ -74,11 +74,11 @@ func (o *Objective) check() error {
 	var object map[string]json.RawMessage
 	switch {
 	case o.Text == "" && len(o.Tasks) == 0:
-		return fmt.Errorf("%w: it has neither Text nor Tasks", ErrObjective)
+		return fmt.Errorf("%w: %w: it has neither Text nor Tasks", ErrObjective, store.ErrInvalid)
 	case len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil:
-		return fmt.Errorf("%w: Inputs is no JSON object", ErrObjective)
+		return fmt.Errorf("%w: %w: Inputs is no JSON object", ErrObjective, store.ErrInvalid)
 	case len(o.Tasks) > maxTasks:
-		return fmt.Errorf("%w: %d tasks, over %d", ErrObjective, len(o.Tasks), maxTasks)
+		return fmt.Errorf("%w: %w: %d tasks, over %d", ErrObjective, store.ErrInvalid, len(o.Tasks), maxTasks)
 	}
 	return nil
 }

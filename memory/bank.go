@@ -21,10 +21,14 @@ import (
 
 // Options configure a [Bank]. Nil and the zero value are ready.
 type Options struct {
-	Now       func() time.Time // nil: time.Now
-	Languages []string         // of texts: ar da de en es fi fr ga hu it nl no pt ro ru sv ta tr; none: en
-	Policy    Policy           // nil: Weighted
-	Embedder  Embedder         // nil: words alone
+	Now      func() time.Time // nil: time.Now
+	Policy   Policy           // nil: Weighted
+	Embedder Embedder         // nil: words alone
+
+	// Languages are those of the texts, none: "en". Words in ar, da, de, en, es, fi, fr, ga, hu, it, nl, no, pt,
+	// ro, ru, sv, ta and tr are found by their stems, in others by how they begin. Any code of two or three
+	// letters is taken.
+	Languages []string
 
 	// Sanitizer takes secrets out of all that a Draft says before it is kept. Nil: drafts are clean already.
 	Sanitizer *redact.Sanitizer
