@@ -1,6 +1,7 @@
 package iar
 
 import (
+	"index/suffixarray"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,19 +31,16 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 		return func(string) bool { return false }
 	}
 	mine := spelt(strings.Join(own, "\n"))
-	inMine, inTheirs := finder(mine), finder(theirs)
+	inMine, inTheirs, quoted := finder(mine), finder(theirs), finder(theirs+"\n"+refused)
 	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
 	made := addresses(strings.Join(strangers, "\n"))
 	slices.Sort(made)
 	made = slices.DeleteFunc(slices.Compact(made), func(p string) bool { return !copied(p) })
-	quoted := runs(theirs+"\n"+refused, minQuote)
-	for run := range runs(mine, minQuote) {
-		delete(quoted, run)
-	}
 	return func(value string) bool {
 		said := spelt(value)
-		for run := range runs(said, minQuote) {
-			if quoted[run] {
+		letters := []rune(said)
+		for i := minQuote; i <= len(letters); i++ {
+			if run := string(letters[i-minQuote : i]); quoted(run) && !inMine(run) {
 				return true
 			}
 		}
@@ -51,22 +49,12 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 	}
 }
 
-// runs are the parts of a text that have n letters and digits.
-func runs(s string, n int) map[string]bool {
-	out, letters := map[string]bool{}, []rune(s)
-	for i := n; i <= len(letters); i++ {
-		out[string(letters[i-n:i])] = true
-	}
-	return out
-}
-
-// finder tells whether a text has a part of minMade letters and digits or more. It looks through the text
-// only where that has its beginning: many parts and a long text would take time by the product of both.
+// finder tells whether a text has a part of minMade letters and digits or more. It sorts the text's endings
+// once: many parts, each looked for in a long text, would take time by the product of both.
 func finder(s string) func(part string) bool {
-	begins := runs(s, minMade)
+	endings := suffixarray.New([]byte(s))
 	return func(part string) bool {
-		letters := []rune(part)
-		return len(letters) >= minMade && begins[string(letters[:minMade])] && strings.Contains(s, part)
+		return utf8.RuneCountInString(part) >= minMade && len(endings.Lookup([]byte(part), 1)) > 0
 	}
 }
 
