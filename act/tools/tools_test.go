@@ -327,6 +327,36 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// A provider that refuses calls that it has not signed gets those of a plan in words, and the model goes on with
+// its own. Resumed, it is told the same.
+func TestReplayForWhoSigns(t *testing.T) {
+	s, st := &shop{state: "lost"}, store.NewMem()
+	var told []string
+	m := &model{}
+	m.answer = func(n int, r *reason.Request) (*reason.Response, error) {
+		for _, said := range r.Messages {
+			if len(said.Calls) > 0 && said.Opaque == nil {
+				return nil, reason.Refusal(400, nil, []byte(`{"error":{"message":"the call is not signed"}}`))
+			}
+		}
+		told = append(told, r.Messages[0].Text)
+		if len(told) == 1 {
+			answer := calls("stock", `{}`)
+			answer.Opaque = json.RawMessage(`"signed"`)
+			return answer, nil
+		}
+		require.Equal(t, []string{told[0], "7"}, []string{told[1], r.Messages[2].Text})
+		return says("in stock"), nil
+	}
+	a := try(t, st, tools.New(m, nil, s.tools(act.Gated)...), func(c *act.Call) {
+		c.Fires = &reason.Plan{Calls: []reason.PlanCall{{Name: "lookup", Inputs: json.RawMessage(`{"order":"A-1"}`)}}}
+	})
+	require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	require.Contains(t, told[0], "lookup {\"order\":\"A-1\"} returned: ")
+	require.Equal(t, []string{"lookup A-1", "stock"}, s.log)
+	require.Equal(t, 2, a.Usage.Calls)
+}
+
 // bound is the plan as it is bound to another order.
 func bound(p *reason.Plan, order string) *reason.Plan {
 	calls := slices.Clone(p.Calls)
