@@ -122,15 +122,17 @@ func (t *turn) step(ctx context.Context) error {
 
 func (t *turn) phase(ctx context.Context, p phase) (next phase, err error) {
 	ctx, end := t.agent.trace(ctx, string(p), t.ID, "worker", t.Current.Worker)
-	defer func() {
-		if m := t.made; p == actPhase && err == nil && m != nil && m.Outcome != "" && m.Outcome != rank.Delivered {
-			// A gate's no is no error of its own.
-			end(cmp.Or(m.Err, &reason.Error{Class: reason.ErrorClass(m.Outcome)}))
-			return
-		}
-		end(err)
-	}()
+	defer func() { end(cmp.Or(err, t.failure(p))) }()
 	return phases[p](t, ctx)
+}
+
+// failure is the error of the attempt that a phase has made, for its trace. A gate's no is none of its own.
+func (t *turn) failure(p phase) error {
+	m := t.made
+	if p != actPhase || m == nil || m.Outcome == "" || m.Outcome == rank.Delivered {
+		return nil
+	}
+	return cmp.Or(m.Err, &reason.Error{Class: reason.ErrorClass(m.Outcome)})
 }
 
 // The phases, in the order in which they happen. None of them writes to the store: what

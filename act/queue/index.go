@@ -51,8 +51,10 @@ func newIndex() index {
 // set takes in a job as it is, unless a newer one is there; of those of one commit the last holds. An active
 // job is free when its record has not changed for the length of a lease from now.
 func (x *index) set(r *record, now time.Time) {
-	if old := x.items[r.key]; old != nil && (r.rev < old.rev || r.rev == old.rev && r.State == Active) {
-		return
+	if old := x.items[r.key]; old != nil {
+		if again := r.rev == old.rev && r.State == Active; again || r.rev < old.rev {
+			return
+		}
 	}
 	x.remove(r.key)
 	it := &item{key: r.key, rev: r.rev, created: r.Created.UnixNano(), priority: int16(r.Priority)}
