@@ -10,13 +10,18 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Event is something that happened in a run. Kinds of this package are "begun", "recalled", "fired" (its
-// Name: the ID of the plan, see View.Known), "decided", "refused" (a decision that cannot be used), "stuck",
-// "subgoal", "subgoal_reached", "source_failed", "attempt", then of its worker "away", "failed" or "passed"
-// (its Data: the []reason.Delta that it made, up to 64 KiB), "learned", "not_learned" (why a plan was not),
-// "asking", "answered" (a person's has no Name), "waiting" (its Name: what a person is to allow; none: for an
-// outage), "taken_up" (its Name: the process that goes on in the place of one that is gone or has left it),
-// "retried", "judged", and at the end "delivered", "blocked" (its Name: the Cause) or "canceled". See act.Event.
+// Event is something that happened in a run. Its Kind is one of [act.Event] or of these:
+//
+//	begun, retried, taken_up        taken_up: Name is the process that goes on for one that is gone or left it
+//	recalled, source_failed, fired  fired: Name is the ID of the plan, see [View.Known]
+//	decided, refused, stuck         refused: the decision cannot be used
+//	subgoal, subgoal_reached
+//	attempt                         then passed (Data: the []reason.Delta made, up to 64 KiB), failed or away
+//	learned, not_learned            not_learned: Text says why a plan was not
+//	asking, answered                answered: Name is "" where a person has
+//	waiting                         Name is what a person is to allow; "": it waits for an outage
+//	delivered, blocked, canceled    the end; blocked: Name is the Cause
+//	judged                          after the end; Name is the learn.Verdict, Text says why
 type Event = act.Event
 
 // Journal yields the events of a run that are kept so far.
