@@ -13,7 +13,7 @@ import (
 // Event is something that happened in a run. Its Kind is one of [act.Event] or of these:
 //
 //	begun, retried, taken_up        taken_up: Name is the process that goes on for one that is gone or left it
-//	recalled, source_failed, fired  fired: Name is the ID of the plan, see [View.Known]
+//	recalled, source_failed, fired  fired: Name is the ID of the plan, see View.Known
 //	decided, refused, stuck         refused: the decision cannot be used
 //	subgoal, subgoal_reached
 //	attempt                         then passed (Data: the []reason.Delta made, up to 64 KiB), failed or away

@@ -956,7 +956,7 @@ func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
 func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	a := t.aim()
 	b := &reason.Brief{
-		Case: t.known(advice, a.Complaint), Manuals: t.agent.host.Skills, Failed: a.Failed,
+		Case: t.known(advice, a.Complaint), Skills: t.agent.host.Skills, Failed: a.Failed,
 	}
 	for _, w := range t.agent.runner.Load().Workers() {
 		tool := reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}
@@ -968,7 +968,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	if t.Session != "" {
 		s, err := t.assessment(ctx)
 		if err == nil && s.Step != meta.KeepGoing {
-			b.Advice = s.Step + ": " + strings.Join(s.Evidence, "; ")
+			b.Assessment = s.Step + ": " + strings.Join(s.Evidence, "; ")
 		}
 	}
 	found, errs := make([][]string, len(t.agent.host.Sources)), make([]error, len(t.agent.host.Sources))

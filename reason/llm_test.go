@@ -47,8 +47,8 @@ func full() *reason.Brief {
 		},
 		Workers:  desk,
 		Failed:   []reason.Failure{{Task: reason.Task{Objective: "pay", Worker: "payer"}, Approach: "at once", Complaint: "no amount", Gate: "sum"}},
-		Manuals:  []reason.Skill{{Name: "reply", Description: "How to write.", Text: "Be brief.", Agent: "secret briefing"}},
-		Passages: []string{"faq.md:1\nRefunds take a day."}, Advice: "consider a pivot",
+		Skills:   []reason.Skill{{Name: "reply", Description: "How to write.", Text: "Be brief.", Agent: "secret briefing"}},
+		Passages: []string{"faq.md:1\nRefunds take a day."}, Assessment: "consider a pivot",
 	}
 }
 

@@ -101,8 +101,8 @@ func newPrompt(b *Brief, asked ...string) *prompt {
 	p.add("suggestions", "Plans that delivered cases like this one. {name} stands for a value of this one:",
 		2*maxSaid, each(b.Suggestions, func(s Suggestion) string { return item(suggestion(s)) })...)
 	p.add("lineage", "What this run has delivered, the latest first:", maxSaid, latest(b.Lineage, delivery)...)
-	p.add("advice", "How the session is going:", maxSaid, b.Advice)
-	p.add("manuals", "How the host wants such work to be done:", whole, each(b.Manuals, func(m Skill) string {
+	p.add("advice", "How the session is going:", maxSaid, b.Assessment)
+	p.add("manuals", "How the host wants such work to be done:", whole, each(b.Skills, func(m Skill) string {
 		return m.Name + ": " + m.Description + "\n" + m.Text
 	})...)
 	p.add("passages", "What the host knows about it:", whole, b.Passages...)

@@ -146,12 +146,12 @@ type Known struct {
 
 // Brief is what a Reasoner decides from.
 type Brief struct {
-	Case               // what is wanted, and what is known of it
-	Workers  []Card    // none: nothing is known of them
-	Failed   []Failure // of this run; an approach that failed is to be left
-	Advice   string    // of metacognition
-	Manuals  []Skill   // the host's notes on ways of working, see LoadSkills
-	Passages []string  // of Sources
+	Case                 // what is wanted, and what is known of it
+	Workers    []Card    // none: nothing is known of them
+	Failed     []Failure // of this run; an approach that failed is to be left
+	Assessment string    // how the session goes, where it does not get on, see package meta
+	Skills     []Skill   // the host's notes on ways of working, see LoadSkills
+	Passages   []string  // of Sources
 }
 
 // What a [Decision] can say of an objective's size, and why no way is open.
