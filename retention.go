@@ -47,7 +47,7 @@ func (t *tenant) deleteAll(ctx context.Context, prefix, before string) error {
 	entries := t.group.Store().Scan(ctx, store.Range{Prefix: prefix})
 	_, err := codec.Sweep(ctx, t.group, entries, func(e store.Entry) bool {
 		return before == "" || e.Key < before
-	}, func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.Any) })
+	}, true)
 	if err != nil {
 		return fmt.Errorf("arc: %w", err)
 	}

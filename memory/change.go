@@ -197,8 +197,7 @@ func (s Space) Erase(ctx context.Context) error {
 	err := s.scope.Check()
 	if err == nil {
 		entries := s.b.g.Store().Scan(ctx, store.Range{Prefix: s.scope.Below()})
-		_, err = codec.Sweep(ctx, s.b.g, entries, func(store.Entry) bool { return true },
-			func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.Any) })
+		_, err = codec.Sweep(ctx, s.b.g, entries, func(store.Entry) bool { return true }, true)
 	}
 	if err != nil {
 		return fmt.Errorf("memory: %w", err)

@@ -46,7 +46,7 @@ func (s Space) Maintain(ctx context.Context) (archived int, err error) {
 		_, err := codec.Sweep(ctx, s.b.g, entries, func(e store.Entry) bool {
 			var m marker
 			return codec.Unmarshal(e.Value, &m) == nil && now-m.At > markersLast.Microseconds()
-		}, nil)
+		}, false)
 		if err != nil {
 			return archived, fmt.Errorf("memory: %w", err)
 		}

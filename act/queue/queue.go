@@ -540,6 +540,6 @@ func (q *Queue) Sweep(ctx context.Context, before time.Time) (swept int, err err
 			old = job == nil || !strings.HasPrefix(e.Key, job.steps())
 		}
 		return old
-	}, nil) // a job that somebody has taken up again stays
+	}, false) // a job that somebody has taken up again stays
 	return swept, cmp.Or(err, damaged)
 }

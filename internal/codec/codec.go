@@ -131,15 +131,11 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 	}
 }
 
-// Sweep deletes those of some entries that are old, up to 1,000 in a commit, and returns how many. drop stages
-// that one goes, and what goes with it; nil: each goes if it still is as it was read. The first that is not
-// stays, with all behind it, which may be its own (steps of a job): the next Sweep finds them.
+// Sweep deletes those of some entries that are old, up to 1,000 in a commit, and returns how many. Unless all
+// have to go, the first that others have changed since it was read stays, with all behind it, which may be its
+// own (steps of a job): the next Sweep finds them.
 func Sweep(ctx context.Context, g *store.Group, entries iter.Seq2[store.Entry, error],
-	old func(store.Entry) bool, drop func(*store.Batch, store.Entry) error) (swept int, err error) {
-	own := drop != nil
-	if !own {
-		drop = func(b *store.Batch, e store.Entry) error { return b.Delete(e.Key, store.At(e.Rev)) }
-	}
+	old func(store.Entry) bool, all bool) (swept int, err error) {
 	var found []store.Entry
 	for e, err := range entries {
 		if err != nil {
@@ -154,13 +150,16 @@ func Sweep(ctx context.Context, g *store.Group, entries iter.Seq2[store.Entry, e
 		found = found[len(part):]
 		err := g.Update(ctx, func(b *store.Batch) (err error) {
 			for i, e := range part {
-				if again && !own { // others have changed one, or a key of another function
+				c := store.At(e.Rev)
+				if all {
+					c = store.Any
+				} else if again { // others have changed one, or a key of another function
 					if now, _ := b.Get(ctx, e.Key); now.Rev != e.Rev {
 						part, found = part[:i], nil
 						break
 					}
 				}
-				err = cmp.Or(err, drop(b, e))
+				err = cmp.Or(err, b.Delete(e.Key, c))
 			}
 			again = true
 			return err

@@ -174,7 +174,7 @@ func TestSweep(t *testing.T) {
 		return e.Key != "a/2"
 	}
 	for _, want := range []struct{ swept, commits int }{{1, 2}, {2, 1}, {0, 0}} {
-		n, err := codec.Sweep(t.Context(), g, entries, old, nil)
+		n, err := codec.Sweep(t.Context(), g, entries, old, false)
 		require.NoError(t, err)
 		require.Equal(t, want.swept, n)
 		require.Equal(t, want.commits, st.commits)

@@ -242,7 +242,7 @@ func (x *Identity) Maintain(ctx context.Context) (n int, err error) {
 	rolled, err := codec.Sweep(ctx, x.group, events, func(kept store.Entry) bool {
 		var e Event
 		return codec.Unmarshal(kept.Value, &e) == nil && now.Sub(e.At) > rollupAfter // the counts of their day stay
-	}, nil)
+	}, false)
 	if n += rolled; err != nil || !p.AutoInfer {
 		return n, err
 	}
