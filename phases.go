@@ -332,7 +332,7 @@ func (t *turn) follow(d *reason.Decision) phase {
 
 // undecided says what follows when the reasoner has failed.
 func (t *turn) undecided(err error) (phase, error) {
-	text := "the reasoner: " + t.clean.Prose(err.Error())
+	text := "the reasoner: " + fence.Clip(t.clean.Prose(err.Error()), maxTold)
 	class := cmp.Or(reason.Classify(err), &reason.Error{})
 	t.Usage = t.Usage.Add(class.Usage)
 	switch timedOut := errors.Is(err, context.DeadlineExceeded); {
@@ -984,7 +984,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil { // first, since nothing found is something else
-			why := t.clean.Prose(err.Error())
+			why := fence.Clip(t.clean.Prose(err.Error()), maxTold)
 			t.event("source_failed", "", why)
 			a.Blind = true
 			b.Passages = slices.Insert(b.Passages, 0, "A search failed, so what it would have found is missing: "+why)

@@ -224,7 +224,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 			return out, err
 		})
 	if err != nil {
-		err = call.Reworded(err, inner.clean.Prose(err.Error()))
+		err = call.Reworded(err, fence.Clip(inner.clean.Prose(err.Error()), maxComplaint))
 	}
 	out = inner.cleanJSON(out, a.sanitised)
 	return out, a.end(context.WithoutCancel(ctx), out, err)

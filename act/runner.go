@@ -260,9 +260,9 @@ var errInputs error = &reason.Error{Class: reason.Invalid, Err: errors.New("the 
 
 // failed is the attempt that ended with an error.
 func (s *scene) failed(ctx context.Context, err error) Attempt {
-	text := s.clean.Prose(err.Error())
+	text := fence.Clip(s.clean.Prose(err.Error()), maxComplaint)
 	a := Attempt{Outcome: rank.Failed, Err: &reason.Error{Err: call.Reworded(err, text)}}
-	a.Complaint = fence.Clip(text, maxComplaint)
+	a.Complaint = text
 	switch class := cmp.Or(reason.Classify(err), &reason.Error{}); {
 	case waits(err):
 		a.Outcome, a.Complaint = "", ""

@@ -23,6 +23,7 @@ import (
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/reason"
+	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -395,6 +396,31 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	require.Zero(t, s.count("refund"))
 	require.Len(t, a.Result.Plan.Calls, 2, "what failed is no part of the plan")
 	require.Less(t, iar.Resonance(*a.Result.Reflection), .3)
+}
+
+// An error is cut behind its secrets: no part of one is left where the cut is.
+func TestAnErrorIsCutBehindItsSecrets(t *testing.T) {
+	const secret = "Tr0ub4dor&3-and-what-follows-it"
+	clean, err := redact.New(nil).With(map[string]string{"DB": secret})
+	require.NoError(t, err)
+	for _, place := range []int{8 << 10, 16 << 10, 64 << 10, 128 << 10} {
+		long := errors.New(strings.Repeat("x ", place/2-8) + secret + " and so on")
+		fail := func(context.Context, struct{}) (string, error) { return "", long }
+		m := script(calls("fail", `{}`), says("so be it"))
+		worker := act.Worker{Name: "w", Executor: tools.New(m, nil, tools.Func("fail", "", fail)), Gates: []act.Gate{act.NoGate}}
+		fails := act.Worker{Name: "f", Gates: worker.Gates, Executor: act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			return nil, long
+		})}
+		r, err := act.NewRunner([]act.Worker{worker, fails}, nil, 0, nil)
+		require.NoError(t, err)
+		ctx := act.WithJournal(t.Context(), act.NewJournal(store.NewGroup(store.NewMem()), "", nil, nil, nil), clean)
+		a := r.Run(ctx, &act.Call{Case: reason.Case{Run: "1"}, Attempt: 1, Worker: r.Workers()[0], Task: reason.Task{Objective: "o"}})
+		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+		b := r.Run(ctx, &act.Call{Case: reason.Case{Run: "2"}, Attempt: 1, Worker: r.Workers()[1], Task: reason.Task{Objective: "o"}})
+		told := fmt.Sprint(m.asked[1].Messages, b.Err, b.Complaint)
+		require.Contains(t, told, "x x x")
+		require.NotContains(t, told, secret[:6], place)
+	}
 }
 
 // What is known of the case reaches a model that has no reasoner before it: rules as rules, and plans that it

@@ -101,7 +101,7 @@ func TestDoCutsAnError(t *testing.T) {
 	_, err := call.Do(t.Context(), 0, func(context.Context) (int, error) {
 		return 0, fmt.Errorf("%w \xff%s", &hostError{429}, strings.Repeat("x", 1<<20))
 	})
-	require.Less(t, len(err.Error()), 17<<10)
+	require.Less(t, len(err.Error()), 257<<10)
 	require.Contains(t, err.Error(), "status 429 \ufffdxxx")
 	_, ok := errors.AsType[*hostError](err)
 	require.True(t, ok)
