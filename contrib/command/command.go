@@ -204,7 +204,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
 	s.tail = append(s.tail, b...)
 	if n := len(s.tail) - maxTail; n > 0 {
-		s.tail = bytes.TrimLeft(s.tail[n:], partial)
+		s.tail = bytes.TrimLeft(s.tail[n+bytes.IndexAny(s.tail[n:], " \n")+1:], partial) // no half of a secret
 	}
 	if s.size > 1<<20 { // to clean a line takes a hundred times as long as to print it
 		s.rest = []byte("… (what follows is not noted)") // until the end

@@ -274,6 +274,11 @@ func TestRun(t *testing.T) {
 		require.ErrorContains(t, err, "€€")
 		require.NotContains(t, err.Error(), "\uFFFD")
 	}
+	file := filepath.Join(t.TempDir(), "long")
+	require.NoError(t, os.WriteFile(file, []byte("Tr0ub4dor&3 "+strings.Repeat("x ", 2045)), 0o600))
+	_, err = run("cat " + file + " >&2; exit 3")
+	require.ErrorContains(t, err, ": x x x")
+	require.NotContains(t, err.Error(), "&3", "nobody would know a part of a secret")
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second/5)
 	defer cancel()
