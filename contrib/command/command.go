@@ -33,11 +33,11 @@ import (
 // context ends, where the system has groups of processes (not on Windows), but for what left its group, as by
 // setsid. What is left behind when the program has ended goes on; what it prints over a second later is lost.
 //
-// As an executor it prints up to 256 KiB, JSON or text, on standard output. As a gate an exit code of 0
-// passes, and the end of what it printed is the complaint otherwise. No word that it prints decides what
-// kind of error it is: a failing test may quote any. Its exit code does: 75 is [reason.Unavailable], as where
-// it is killed, which says nothing of what was done, 77 [reason.Permission], 126 and 127, like a program that
-// cannot be started, [reason.Permanent].
+// As an executor it prints up to 256 KiB on standard output, which is the Output of its Result: JSON as it is,
+// text as a JSON string. As a gate it passes by an exit code of 0; else the end of what it printed is the
+// complaint. Its exit code decides what kind of error it is, and no word that it prints, as a failing test may
+// quote any: 75 is [reason.Unavailable], as where it is killed, which says nothing of what was done; 77 is
+// [reason.Permission]; 126 and 127, like a program that cannot be started, are [reason.Permanent].
 func New(dir string, env []string, argv ...string) interface {
 	act.Executor
 	act.Gate
