@@ -213,7 +213,7 @@ func TestUpliftCountsRunsThatAskedNoModel(t *testing.T) {
 	}}, &arc.Options{Seed: 1, Learn: learn.Options{Holdout: .4}})
 	fired := 0
 	for n := range 70 {
-		got := run(t, a, arc.Objective{Text: "Refund the order.", Inputs: order(n)})
+		got := run(t, a, arc.Objective{ID: fmt.Sprint(n), Text: "Refund the order.", Inputs: order(n)})
 		require.Equal(t, arc.Delivered, got.Status)
 		want := &reason.Usage{Calls: 2, CostUSD: new(.5)}
 		if got.Fired > 0 {
