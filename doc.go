@@ -34,21 +34,14 @@
 // # Where things are
 //
 // Package act makes attempts, reason decides, learn and memory keep what was learned, rank has the workers'
-// figures, meta assesses sessions, store keeps it all. This package has the order in which they are used:
+// figures, meta assesses sessions, store keeps it all. This package has the order in which they are used. Its
+// files have the names of what they declare, but for:
 //
-//	arc.go        Host, Options, Agent: open, change the workers, shut down
-//	objective.go  Objective, and the errors of an Agent
 //	run.go        Run, Events, Think; who may go on with a run
 //	phases.go     the loop: from phase to phase, and what each does
 //	turn.go       a run under way: what a step stages, and its commit
-//	report.go     Report, Status, Cause
-//	event.go      Event; Journal, Watch and Changed follow runs
-//	approval.go   what runs ask of a person: Approvals, rulings (Decide), answers
-//	view.go       View: the rest of what is asked and said of a scope and its runs
-//	budget.go     what models may take; tries and patience are Options, and phases.go keeps them
-//	health.go     Health, for a person
-//	retention.go  Delete, Erase, Maintain
 //	tenant.go     the parts of a tenant: memory, ranking, the layer
+//	retention.go  Delete, Erase, Maintain
 //	scheduler.go  goes on with what is due, after a crash, an outage, or in place of another process
 //	process.go    which of several processes are alive
 //	state.go, records.go  what is stored of a run

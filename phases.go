@@ -68,9 +68,6 @@ func (t *turn) drive(ctx context.Context) error {
 			}
 			return err
 		}
-		if t.Status == Delivered {
-			t.observe(ctx)
-		}
 		if t.Status == Waiting && len(t.Pending) == 0 && !t.unasked {
 			if err := t.sleep(ctx); err != nil {
 				return err

@@ -11,7 +11,6 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
-	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -44,27 +43,6 @@ type turn struct {
 	// Of the step that is under way.
 	events []Event
 	staged []func(ctx context.Context, b *store.Batch) error
-}
-
-// observe tells the identity of a delivered run, where it infers. A run that ends with
-// its process is not told.
-func (t *turn) observe(ctx context.Context) {
-	if t.objective.Situation == "" || t.objective.Fresh {
-		return
-	}
-	who, err := identity.New(t.tenant.group, t.Scope, t.agent.opts.Memory)
-	var p identity.Profile
-	if err == nil {
-		p, err = who.Profile(ctx)
-	}
-	if err == nil && p.AutoInfer {
-		_, err = who.Observe(ctx, identity.Event{
-			Kind: "run", Topic: t.objective.Situation, Text: fence.Clip(t.objective.Text, 1<<10), At: t.Ended,
-		})
-	}
-	if err != nil {
-		t.agent.opts.Logger.Warn("arc: a run as an event of its identity", "run", t.ID, "error", err)
-	}
 }
 
 // trace begins a span of the host's, of a run, with one more attribute.
