@@ -98,16 +98,15 @@ func (r *record) dueKey() string {
 }
 
 // load reads a record; one that is not there is store.ErrNotFound.
-func load[T any](ctx context.Context, st store.Store, key string) (*T, store.Revision, error) {
+func load[T any](ctx context.Context, st store.Store, key string) (v T, rev store.Revision, err error) {
 	e, err := st.Get(ctx, key)
-	v := new(T)
 	if err == nil {
-		err = codec.Unmarshal(e.Value, v)
+		err = codec.Unmarshal(e.Value, &v)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("arc: %s: %w", key, err)
+		err = fmt.Errorf("arc: %s: %w", key, err)
 	}
-	return v, e.Rev, nil
+	return v, e.Rev, err
 }
 
 // records yields the runs of a scope, where all are asked for also those below it, by their scopes and IDs.

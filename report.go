@@ -69,8 +69,8 @@ const (
 )
 
 // report makes the Report of a record. What it delivered is read if d, which a turn has at hand, is nil.
-func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Report, err error) {
-	out = &Report{
+func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, error) {
+	out := &Report{
 		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
 		Attempts: r.Attempts, Usage: r.usage(),
 		Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
@@ -84,10 +84,11 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (out *Repo
 	switch r.Status {
 	case Delivered:
 		if n := r.Deliveries[len(r.Deliveries)-1]; d == nil {
-			d, _, err = load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
-		}
-		if err != nil {
-			return nil, err
+			last, _, err := load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
+			if err != nil {
+				return nil, err
+			}
+			d = &last
 		}
 		out.Output, out.Text = d.Output, cmp.Or(d.Text, schema.Words(d.Output))
 	case Running:

@@ -350,7 +350,7 @@ func (a *Agent) leave(at *tenant, t *turn) {
 			return err
 		}
 		r.Left = true
-		return codec.Put(b, key, *r, store.At(rev))
+		return codec.Put(b, key, r, store.At(rev))
 	})
 	if err != nil {
 		a.opts.Logger.Warn("arc: a run was left", "run", t.ID, "error", err)
@@ -388,26 +388,24 @@ func (a *Agent) load(
 	}
 	t.journal = act.NewJournal(at.group, logPrefix(scope, id), a.opts.Now, mine, func(e Event) { a.told(t, e) })
 	st := at.group.Store()
-	r, rev, err := (*record)(nil), store.Revision(0), store.ErrNotFound
-	if !fresh {
-		r, rev, err = load[record](ctx, st, t.key)
+	if fresh {
+		return t, nil
 	}
+	r, rev, err := load[record](ctx, st, t.key)
 	if missing(err) {
 		return t, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.record = r
+	t.record = &r
 	t.at(rev)
 	t.counted = r.Usage.Add(r.Current.Usage)
 	t.due, t.dueOf = r.dueKey(), r.Process
-	o, _, err := load[Objective](ctx, st, partKey(scope, id, "objective"))
-	if err != nil {
+	if t.objective, _, err = load[Objective](ctx, st, partKey(scope, id, "objective")); err != nil {
 		return nil, err
 	}
-	t.objective = *o
-	if t.clean, err = a.sanitizer(ctx, o.Secrets); err != nil {
+	if t.clean, err = a.sanitizer(ctx, t.objective.Secrets); err != nil {
 		return nil, err
 	}
 	for _, n := range r.Deliveries {

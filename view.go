@@ -209,7 +209,7 @@ func (v View) Report(ctx context.Context, id string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.report(ctx, r, nil)
+	return t.report(ctx, &r, nil)
 }
 
 // without is the error of a run that is not there.
@@ -224,10 +224,7 @@ func (v View) Objective(ctx context.Context, id string) (Objective, error) {
 		return Objective{}, err
 	}
 	o, _, err := load[Objective](ctx, t.group.Store(), partKey(v.scope, id, "objective"))
-	if err != nil {
-		return Objective{}, err
-	}
-	return *o, nil
+	return o, err
 }
 
 // Wait returns the Report of a run once it has ended, or asks a question. It follows the run
