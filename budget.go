@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/arc-learn/arc/internal/codec"
@@ -61,6 +62,22 @@ func (t *turn) bounded(ctx context.Context, next phase) (phase, error) {
 		return next, nil
 	}
 	return t.block(Spent, why), nil
+}
+
+// answered is what the answers of the attempt that is under way took, as far as they are kept.
+func (t *turn) answered(ctx context.Context) (sum *reason.Usage, err error) {
+	for e, err := range (View{agent: t.agent, scope: t.Scope}).Journal(ctx, t.ID) {
+		var took *reason.Usage
+		switch {
+		case err != nil:
+			return nil, err
+		case e.Kind == "attempt":
+			sum = nil
+		case e.Kind == "answer" && json.Unmarshal(e.Data, &took) == nil: // else it is a host's own
+			sum = sum.Add(took)
+		}
+	}
+	return sum, nil
 }
 
 // spent is what the run has taken since its last commit, as far as it is known.

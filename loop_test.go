@@ -1220,6 +1220,59 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// Whoever ends a run in the middle of a call, and wherever: what its answers took counts, for the tenant's day
+// as well.
+func TestEndedWithinACall(t *testing.T) {
+	cancel := func(t *testing.T, a *arc.Agent) { require.NoError(t, a.In("").Cancel(t.Context(), "7", "stop")) }
+	for how, end := range map[string]func(t *testing.T, a, b *arc.Agent, leave func()){
+		"here":            func(t *testing.T, a, _ *arc.Agent, _ func()) { cancel(t, a) },
+		"another process": func(t *testing.T, _, b *arc.Agent, _ func()) { cancel(t, b) },
+		"after a restart": func(t *testing.T, a, b *arc.Agent, _ func()) {
+			require.NoError(t, a.Close())
+			cancel(t, b)
+		},
+		"once": func(t *testing.T, a, _ *arc.Agent, leave func()) {
+			leave()
+			_, err := a.In("").Resume(t.Context(), "7")
+			require.NoError(t, err)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			began := make(chan bool)
+			mail := tools.Func("mail", "", func(ctx context.Context, _ struct{ To string }) (string, error) {
+				close(began)
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+			mail.Irreversible = true
+			model := reason.ModelFunc(func(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+				said, err := reasontest.Call("mail", `{"To":"bob"}`)(ctx, r)
+				said.Usage = &reason.Usage{Input: 100, Output: 10}
+				return said, err
+			})
+			chat := act.Worker{Name: "chat", Executor: tools.New(model, nil, mail), Gates: []act.Gate{act.NoGate}}
+			st, o := store.NewMem(), &arc.Options{Daily: arc.Budget{Tokens: 100}}
+			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, o)
+			b, _ := agent(t, st, arc.Host{}, o)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			left := make(chan bool)
+			go func() {
+				defer close(left)
+				_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "Mail Bob.", Once: how == "once"})
+				assert.Error(t, err)
+			}()
+			<-began
+			end(t, a, b, func() { stop(); <-left })
+			r, err := b.In("").Report(t.Context(), "7")
+			require.NoError(t, err)
+			require.Equal(t, &reason.Usage{Calls: 1, Input: 100, Output: 10}, r.Usage, how)
+			next, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, o)
+			require.Equal(t, arc.Spent, run(t, next, arc.Objective{Text: "Mail Ann."}).Cause, how)
+		})
+	}
+}
+
 // Who watches no run in particular is told that some run has gone on, until the context ends.
 func TestWatchAny(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("shop")}}, nil)

@@ -401,6 +401,13 @@ func (a *Agent) load(
 	t.record = &r
 	t.at(rev)
 	t.counted = r.Usage.Add(r.Current.Usage)
+	if r.Status == Running && r.Phase == actPhase { // it was cut off, and what it took since is in its journal
+		took, err := t.answered(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.Current.Usage = r.Current.Usage.Add(took.Since(r.Current.Usage))
+	}
 	t.due, t.dueOf = r.dueKey(), r.Process
 	if t.objective, _, err = load[Objective](ctx, st, partKey(scope, id, "objective")); err != nil {
 		return nil, err
