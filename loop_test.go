@@ -1220,8 +1220,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Whoever ends a run in the middle of a call, and wherever: what its answers took counts, for the tenant's day
-// as well.
+// Whoever ends a run in the middle of an irreversible call, and wherever: it says which call that was, and what
+// its answers took counts, for the tenant's day as well.
 func TestEndedWithinACall(t *testing.T) {
 	cancel := func(t *testing.T, a *arc.Agent) { require.NoError(t, a.In("").Cancel(t.Context(), "7", "stop")) }
 	for how, end := range map[string]func(t *testing.T, a, b *arc.Agent, leave func()){
@@ -1238,8 +1238,9 @@ func TestEndedWithinACall(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			began := make(chan bool)
+			began, key := make(chan bool), ""
 			mail := tools.Func("mail", "", func(ctx context.Context, _ struct{ To string }) (string, error) {
+				key = act.IdempotencyKey(ctx)
 				close(began)
 				<-ctx.Done()
 				return "", ctx.Err()
@@ -1264,8 +1265,11 @@ func TestEndedWithinACall(t *testing.T) {
 			}()
 			<-began
 			end(t, a, b, func() { stop(); <-left })
+			call := `mail {"To":"bob"} in attempt 1: its end is not known, its idempotency key is ` + key
 			r, err := b.In("").Report(t.Context(), "7")
 			require.NoError(t, err)
+			require.Contains(t, r.Text, "\n"+call, how)
+			require.Contains(t, journal(t, b, "7"), "unknown_end: "+call, how)
 			require.Equal(t, &reason.Usage{Calls: 1, Input: 100, Output: 10}, r.Usage, how)
 			next, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, o)
 			require.Equal(t, arc.Spent, run(t, next, arc.Objective{Text: "Mail Ann."}).Cause, how)

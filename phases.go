@@ -836,13 +836,11 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 
 // end is the last step: what the whole run has taught. An interruption, and an end without a failure that
 // says something of the work, have taught nothing: the plan may have been right.
-func (t *turn) end(context.Context) (phase, error) {
+func (t *turn) end(ctx context.Context) (phase, error) {
 	verdict := learn.Delivered
 	t.Status = Delivered
 	if t.Cause != "" {
 		t.Status, verdict = Blocked, learn.Failed
-		t.Usage = t.Usage.Add(t.Current.Usage)
-		t.Current = attempt{}
 	}
 	for _, sub := range t.Aims[1:] {
 		t.Aims[0].Void = append(t.Aims[0].Void, sub.Void...)
@@ -862,9 +860,7 @@ func (t *turn) end(context.Context) (phase, error) {
 			return "", err
 		}
 	}
-	t.Ended, t.Wait, t.Pending, t.Questions = t.now(), waiting{}, nil, nil
-	t.stageEnd()
-	return endPhase, nil
+	return endPhase, t.stageEnd(ctx)
 }
 
 // block has the run end without a delivery.

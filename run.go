@@ -29,10 +29,11 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 // Report. It waits for an outage to pass, up to Options.Patience. A second Run with the ID of an earlier run
 // goes on with that, or returns its Report if it has ended; while it is under way the error is [ErrRunning].
 //
-// If ctx ends first, the run stays as of its last commit, and goes on by [View.Resume] or when the store is
-// opened again; a run that waits goes on by itself once the wait is over. If [View.Cancel] ends the run, the
-// error wraps context.Canceled, and View.Wait returns how it ended. A run that another run's attempt has begun
-// is canceled with that. Beside an error the Report says what is stored at that moment; nil: nothing is.
+// If ctx ends first, the run is left, not ended: it stays as of its last commit, and goes on by [View.Resume] or
+// when the store is opened again; one that waits goes on by itself once the wait is over. A Stop button is
+// [View.Cancel]: the error then wraps context.Canceled, and View.Wait returns how it ended. A run that another
+// run's attempt has begun is canceled with that. Beside an error the Report says what is stored at that moment;
+// nil: nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, also those that are not kept. The run waits while the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/act"
@@ -65,9 +66,25 @@ func (t *turn) event(kind, name, text string) {
 	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: fence.Clip(text, maxTold)})
 }
 
-// stageEnd stages the event with which the run ends, after those of what is staged. What the run was told
-// goes: nobody asks for it any more, and what a stranger said that is forgotten would still stand in it.
-func (t *turn) stageEnd() {
+// stageEnd ends the run in its Status, and stages the event of that, after those of what is staged. Where it
+// delivered nothing it tells of calls that may have been made all the same. What the run was told goes: nobody
+// asks for it any more, and what a stranger said that is forgotten would still stand in it.
+func (t *turn) stageEnd(ctx context.Context) error {
+	if t.Status != Delivered {
+		type call struct{ State, Note string } // see act.NewJournal
+		once := store.Range{Prefix: logPrefix(t.Scope, t.ID) + "s/once/"}
+		for c, err := range codec.Records[call](context.WithoutCancel(ctx), t.tenant.group.Store(), once) {
+			if err != nil {
+				return err
+			}
+			if c.State == "begun" {
+				t.event("unknown_end", "", fence.Visible(c.Note))
+				t.Reason = strings.TrimPrefix(t.Reason+"\n"+fence.Visible(c.Note), "\n")
+			}
+		}
+	}
+	t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
+	t.Ended, t.Wait, t.Pending, t.Questions = t.now(), waiting{}, nil, nil
 	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), string(t.Cause), t.Reason)
 		for n := range t.Advices {
@@ -77,6 +94,7 @@ func (t *turn) stageEnd() {
 		}
 		return nil
 	})
+	return nil
 }
 
 // stage adds to what the step will commit. f gets the tenant's part of the batch, and may run more than once.

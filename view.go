@@ -82,18 +82,19 @@ var (
 	errTold     = fmt.Errorf("%w, by another process", errCanceled)
 )
 
-// Cancel ends a run, also one that is blocked, or under way: then it waits for the attempt to end. One in
-// another process ends within a second, and keeps nothing of what it does meanwhile.
+// Cancel ends a run, as a Stop button does, also one that is blocked, or under way: then it waits for the attempt
+// to end. One in another process ends within a second, and keeps nothing of what it does meanwhile. The Text of
+// the Report names each irreversible call that may have been made: look there before another run makes it again.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 			if t.Status == Delivered || t.Status == Canceled {
 				return t.wrong("has ended")
 			}
-			t.Status, t.Cause, t.Reason, t.Ended = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold), t.now()
-			t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
-			t.Pending, t.Questions = nil, nil
-			t.stageEnd()
+			t.Status, t.Cause, t.Reason = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold)
+			if err := t.stageEnd(ctx); err != nil {
+				return err
+			}
 			return t.commit(context.WithoutCancel(ctx))
 		})
 		if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
