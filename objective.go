@@ -24,7 +24,8 @@ type Objective struct {
 	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"` // a JSON object of at most 64 KiB: what varies
 
 	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB. A JSON
-	// string is a person's message: memories are recalled by it, too.
+	// string is a person's message: memories are recalled by it, too. A plan fires whatever it says: of a chat's
+	// history that decides what Text means, put a digest into Conditions.
 	Data json.RawMessage `json:",omitempty" cbor:",omitzero"`
 
 	Session    string         `cbor:",omitzero"` // its runs are assessed together, and not told of each other
