@@ -382,7 +382,7 @@ func TestWrongVerdictStopsAPlan(t *testing.T) {
 	next, p := refund("acme", "SO-103")
 	got := b.before(next)
 	require.Nil(t, got.Fires)
-	require.Equal(t, "it, or another plan for such cases, was wrong", got.Why)
+	require.Equal(t, "it, or another plan for such cases, was wrong, or a person has changed it", got.Why)
 
 	_, err = b.Judge(t.Context(), "acme", a.ID, learn.Delivered, "")
 	require.NoError(t, err)
@@ -2047,7 +2047,7 @@ func TestEditOfNothing(t *testing.T) {
 	require.Equal(t, written, b.before(c).Suggestions[0].Calls)
 }
 
-// What a retired plan has delivered does not outvote another.
+// What a retired plan has delivered does not outvote another, which counts anew: it may be rare beside that.
 func TestRetiredOutvotesNone(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
 	of := func(i int, name string) {
@@ -2070,9 +2070,48 @@ func TestRetiredOutvotesNone(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+	for i := range 2 {
+		require.Nil(t, b.before(c).Fires)
+		of(6+i, "refund")
+	}
 	a := b.before(c)
 	require.NotNil(t, a.Fires, a.Why)
 	require.Equal(t, "refund", a.Fires.Calls[0].Name)
+}
+
+// A person who changes or retires the usual plan has not said that the rare one is right, also in a scope above.
+func TestRareWaitsAfterAnEdit(t *testing.T) {
+	for _, at := range []memory.Scope{"acme", "acme/a"} {
+		for _, change := range []func(*reason.Suggestion){
+			func(s *reason.Suggestion) { s.Retired = true },
+			func(s *reason.Suggestion) { s.Calls = plan("escalate_v2", `{"id":"{order}"}`).Calls },
+		} {
+			b := open(t, acme(learn.Options{}))
+			of := func(scope memory.Scope, i int, name string) {
+				c, p := refund(scope, fmt.Sprint("SO-1", 100+i))
+				c.Lessons, p.Calls[0].Name = "acme", name
+				a := b.before(c)
+				a.Fires = nil
+				b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+			}
+			of("acme/b", 0, "escalate")
+			for i := range 9 {
+				of("acme/a", 1+i, []string{"escalate", "escalate", "refund"}[i%3])
+			}
+			k, err := b.Known(t.Context(), at)
+			require.NoError(t, err)
+			i := slices.IndexFunc(k.Suggestions, func(s reason.Suggestion) bool { return s.Calls[0].Name == "escalate" })
+			change(&k.Suggestions[i])
+			_, err = b.Edit(t.Context(), at, k.Suggestions[i])
+			require.NoError(t, err)
+			c, _ := refund("acme/a", "SO-1150")
+			c.Lessons = "acme"
+			for n := range 3 {
+				require.Equal(t, n == 2, b.before(c).Fires != nil, "%s: %d", at, n)
+				of("acme/a", 20+n, "refund")
+			}
+		}
+	}
 }
 
 // A plan that a check has refused since is suggested with that.

@@ -51,9 +51,9 @@ type record struct {
 // of it is not changed once it is read; as it stands for a case it is a copy, with the deliveries that count.
 type plan struct {
 	ID                string
-	Retired           bool              `cbor:",omitzero"` // by a person
-	Edit              []reason.PlanCall `cbor:",omitzero"` // as a person has written it,
-	Edited            time.Time         `cbor:",omitzero"` // and when
+	Retired           bool              `cbor:",omitzero"`       // by a person
+	Edit              []reason.PlanCall `cbor:",omitzero"`       // as a person has written it,
+	Changed           time.Time         `cbor:"Edited,omitzero"` // when a person retired it, or wrote it
 	Delivered, Failed int               `cbor:",omitzero"`
 	Deliveries        []*delivery       `cbor:"Made"` // the last ones, in order
 
@@ -340,7 +340,10 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 	for _, p := range append(append(make([]*plan, 0, 2*maxPlans), own.Plans...), up.Plans...) {
 		m := all.ensure(p.ID)
 		if m.Retired = m.Retired || p.Retired; p.Edit != nil {
-			m.Edit, m.Edited, m.why = p.Edit, p.Edited, "a person has written it"
+			m.Edit = p.Edit
+		}
+		if p.Edit != nil || p.Retired { // what was rare beside it is not right for that
+			all.Wrong = append(all.Wrong, event{At: p.Changed})
 		}
 	}
 	for _, r := range from {
@@ -370,16 +373,16 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 	return &all
 }
 
-// stops says why a delivery does not count: one that is not older was wrong, or a person has changed its plan,
-// where later ones count that are made as it is written, but for parameters.
+// stops says why a delivery does not count: it is not made as a person has written its plan, but for parameters;
+// or since then one was wrong, or a person has changed a plan of the key.
 func (r *record) stops(p *plan, d *delivery) string {
 	switch {
+	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d)):
+		return "a person has written it"
 	case slices.ContainsFunc(r.Wrong, func(e event) bool { return !d.At.After(e.At) }):
-		return "it, or another plan for such cases, was wrong"
-	case p.Edit == nil || d.At.After(p.Edited) && planID(p.Edit) == p.ID && p.written(d):
-		return ""
+		return "it, or another plan for such cases, was wrong, or a person has changed it"
 	}
-	return "a person has changed it"
+	return ""
 }
 
 // written reports whether a delivery was made as a person has written the plan, but for parameters.
@@ -599,8 +602,9 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 // Edit takes up what a person has changed in a plan that [Layer.Known] gave, its Calls or Retired, and reports
 // whether that is new. Changed calls are suggested until a plan with them fires, which takes two deliveries;
 // the former plan does not fire. No calls, and those that Known gives, leave them as they were. A retired plan
-// neither fires nor is suggested, until that is taken back; its calls are not changed. What is said in a
-// Lessons scope holds below it. An unknown ID is store.ErrNotFound.
+// neither fires nor is suggested, until that is taken back; its calls are not changed. After both, other plans for
+// such cases need two new deliveries. What is said in a Lessons scope holds below it. An unknown ID is
+// store.ErrNotFound.
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestion) (changed bool, err error) {
 	v, calls := l.in(scope), s.Calls
 	key, of, _ := strings.Cut(s.ID, "/")
@@ -627,7 +631,10 @@ func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestio
 		w.edit(ctx, v.c.Scope.Key(planKind, key), func(r *record) {
 			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
 			if p.Retired = s.Retired; anew {
-				p.Edit, p.Edited = calls, l.now()
+				p.Edit = calls
+			}
+			if anew || s.Retired {
+				p.Changed = l.now()
 			}
 		})
 		return w.err
