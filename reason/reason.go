@@ -13,7 +13,7 @@
 //	case.go      Case: what is to be done, and what is known of it; how a suggested plan is bound to it
 //	model.go     Model, Request, Response; Generate, Price
 //	answer.go    Ask: the reader of structured answers; thoughts
-//	llm.go       LLM, and the schema of a decision; prompt.go its prompt, within a budget of tokens
+//	llm.go       LLM, and the schema of a decision; prompt.go its prompt, within a budget; *.txt its rules
 //	decision.go  which decisions can be acted on; the choice between alternatives
 //	error.go     classes of errors, by type, status and words; transport.go those of HTTP
 //	skill.go     SKILL.md and AGENT.md; record.go recordings; facts.go the facts of a conversation
