@@ -14,15 +14,41 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Decide rules on an [act.Approval] of a run that waits, before its Deadline: afterwards silence has ruled,
-// and it is [ErrState], as it is where somebody has ruled before (in Compound a person's last ruling counts).
-// The run goes on by itself: [View.Wait] returns what came of it.
+// open are the approvals that a run has open, the first first: neither people nor silence have decided on them.
+// They are in its journal alone, see act.NewJournal.
+func (t *tenant) open(ctx context.Context, r *record) (open []act.Approval, err error) {
+	if r.Status.ended() || r.Current.Number == 0 {
+		return nil, nil
+	}
+	type asked struct {
+		act.Approval
+		Decided bool
+	}
+	in := store.Range{Prefix: logPrefix(r.Scope, r.ID) + fmt.Sprintf("a/%04d", r.Current.Number)}
+	for q, err := range codec.Records[asked](ctx, t.group.Store(), in) {
+		if err != nil {
+			return nil, fmt.Errorf("arc: %w", err)
+		}
+		if !q.Decided && t.now().Before(q.Deadline) {
+			open = append(open, q.Approval)
+		}
+	}
+	slices.SortStableFunc(open, byDeadline)
+	return open, nil
+}
+
+func byDeadline(a, b act.Approval) int { return a.Deadline.Compare(b.Deadline) }
+
+// Decide rules on an [act.Approval] from when it is asked on, whatever else its run does meanwhile, until its
+// Deadline: afterwards silence has ruled, and it is [ErrState], as it is where somebody has ruled before (in
+// Compound, where two have agreed or one has not). The run goes on by itself: [View.Wait] returns what came of it.
 func (v View) Decide(ctx context.Context, r act.Ruling) error {
-	t, err := v.agent.tenant(ctx, v.scope)
+	a := v.agent
+	t, err := a.tenant(ctx, v.scope)
 	if err != nil {
 		return err
 	}
-	r.By, r.Note = v.agent.opts.Sanitizer.Prose(r.By), v.agent.opts.Sanitizer.Prose(r.Note)
+	r.By, r.Note = a.opts.Sanitizer.Prose(r.By), a.opts.Sanitizer.Prose(r.Note)
 	for run, err := range v.Unfinished(ctx) {
 		if err != nil {
 			return err
@@ -31,25 +57,22 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		if i < 0 {
 			continue
 		}
+		// The due entry comes with the ruling, in one commit: by it a scheduler, of any process, has the run go on.
 		p := run.Approvals[i]
-		// The due entry comes with the ruling, in one commit: by it a scheduler, of
-		// any process, has the run go on.
-		a, due := v.agent, dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
-		entry := dueEntry{Scope: p.Scope, ID: p.Run, Kind: dueRuled}
+		due, entry := dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID), dueEntry{Scope: p.Scope, ID: p.Run, Kind: dueRuled}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
-		err = act.Rule(ctx, j, r)
-		a.wake()
-		switch {
-		case errors.Is(err, store.ErrConflict):
-			return fmt.Errorf("%w: %w", ErrState, err)
-		case err != nil:
-			return fmt.Errorf("arc: %w", err)
+		if err = act.Rule(ctx, j, r); err == nil {
+			a.wake()
+			return nil
 		}
-		return nil
+		if errors.Is(err, store.ErrConflict) {
+			err = fmt.Errorf("%w: %w", ErrState, err)
+		}
+		return fmt.Errorf("arc: %w", err)
 	}
-	return fmt.Errorf("%w: no run in %q waits for the approval %q: it was ruled on, or its run has ended",
-		ErrState, v.scope, r.Approval)
+	return fmt.Errorf("%w: the approval %q is open in no run of %q: it was ruled on, its Deadline has passed, or its "+
+		"attempt or run has ended", ErrState, r.Approval, v.scope)
 }
 
 // Answer answers what a run asks, and goes on with it. question is the Question of the Report that was

@@ -141,7 +141,7 @@ func savings(ended []*record) string {
 // line is a run that is not delivered, or was judged wrong, on a line of its own; one of a scope below top is
 // told with that scope.
 func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
-	out, _ := t.report(ctx, r, &delivered{Text: r.Reason}) // nothing is read from the store
+	out, _ := t.report(ctx, r, &delivered{Text: r.Reason}) // what it delivered is not read
 	id := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, ""))
 	status, why := string(r.Status), ""
 	switch r.Status {

@@ -1561,6 +1561,62 @@ func TestWhatWasDueIsLeft(t *testing.T) {
 	require.Len(t, *story, told)
 }
 
+// A person rules on what is open whatever the run does meanwhile: while it makes another call of the same answer,
+// which was allowed before or needed nobody. A no is kept, though silence would have agreed by the time it is read.
+func TestRulesWhileItWorks(t *testing.T) {
+	for _, mode := range []act.Mode{act.Veto, act.Gated} {
+		for _, first := range []act.Mode{act.Autonomous, mode} {
+			for _, allow := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					var sent []string
+					send := func(name string, mode act.Mode) tools.Tool {
+						f := tools.Func(name, "", func(context.Context, struct{}) (string, error) {
+							time.Sleep(3 * time.Second)
+							sent = append(sent, name)
+							return "sent", nil
+						})
+						f.Mode = mode
+						return f
+					}
+					both := func(context.Context, *reason.Request) (*reason.Response, error) {
+						calls := []reason.ToolCall{{ID: "a", Name: "ann"}, {ID: "b", Name: "bob"}}
+						return &reason.Response{Calls: calls, Stop: reason.StopTools}, nil
+					}
+					model := reasontest.NewScript(both, reasontest.Say("done"))
+					chat := act.Worker{Name: "chat", Gates: []act.Gate{act.NoGate},
+						Executor: tools.New(model, nil, send("ann", first), send("bob", mode))}
+					a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{chat}}, &arc.Options{ApprovalTimeout: 2 * time.Second})
+					v := a.In("")
+					go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "7", Text: "mail them"}) }()
+					rule := func(name string, allow bool) error {
+						time.Sleep(500 * time.Millisecond)
+						r, err := v.Report(t.Context(), "7")
+						require.NoError(t, err)
+						i := slices.IndexFunc(r.Approvals, func(p act.Approval) bool { return p.Name == name })
+						require.GreaterOrEqual(t, i, 0, "%s %v", r.Status, r.Approvals)
+						if name == "bob" {
+							require.Equal(t, arc.Running, r.Status)
+							require.Len(t, r.Approvals, 1, "ann is allowed")
+						}
+						ruling := act.Ruling{Approval: r.Approvals[i].ID, By: "anna", Allow: allow}
+						err = v.Decide(t.Context(), ruling)
+						require.ErrorIs(t, v.Decide(t.Context(), ruling), arc.ErrState)
+						return err
+					}
+					if first == mode {
+						require.NoError(t, rule("ann", true))
+					}
+					require.NoError(t, rule("bob", allow))
+					r, err := v.Wait(t.Context(), "7")
+					require.NoError(t, err)
+					require.Equal(t, arc.Delivered, r.Status)
+					require.Equal(t, map[bool][]string{true: {"ann", "bob"}, false: {"ann"}}[allow], sent)
+				})
+			}
+		}
+	}
+}
+
 // Once its time is over an approval is not open, also where nobody has looked at the run yet.
 func TestRulingIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -1573,7 +1629,7 @@ func TestRulingIsLate(t *testing.T) {
 		later = 24 * time.Hour
 		err := a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true})
 		require.ErrorIs(t, err, arc.ErrState)
-		require.ErrorContains(t, err, "was open until")
+		require.ErrorContains(t, err, "its Deadline has passed")
 	})
 }
 
@@ -1935,13 +1991,9 @@ func TestApproverFails(t *testing.T) {
 	}}, nil)
 	r := run(t, a, arc.Objective{ID: "7", Text: "write"})
 	require.Equal(t, arc.Waiting, r.Status)
-	require.Contains(t, r.Text, "the approver failed: panic: the chat is down")
 	require.Contains(t, *story, "approver_failed ann: panic: the chat is down")
-	h, err := a.In("").Health(t.Context())
-	require.NoError(t, err)
-	require.Contains(t, h.Text(), "the chat is down")
 	require.NoError(t, a.In("").Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
-	r, err = a.In("").Wait(t.Context(), "7")
+	r, err := a.In("").Wait(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Delivered, r.Status)
 }

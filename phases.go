@@ -68,7 +68,7 @@ func (t *turn) drive(ctx context.Context) error {
 			}
 			return err
 		}
-		if t.Status == Waiting && len(t.Pending) == 0 && !t.unasked {
+		if t.Status == Waiting && !t.Wait.Since.IsZero() && !t.unasked {
 			if err := t.sleep(ctx); err != nil {
 				return err
 			}
@@ -557,7 +557,7 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	if err := t.journal.Err(); err != nil { // it says nothing about the worker
 		return "", err
 	}
-	t.made, t.wall, t.Pending = &made, t.now().Sub(began), nil
+	t.made, t.wall = &made, t.now().Sub(began)
 	t.Current.Usage = made.Usage
 	if made.Err != nil { // of what is asked again when the attempt goes on
 		t.Usage = t.Usage.Add(made.Err.Usage)
@@ -568,8 +568,10 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 		if len(pending.Approvals) == 0 {
 			return t.asked(ctx, advice, pending.Questions)
 		}
-		t.Pending, t.Back = fitting(pending.Approvals), actPhase
-		return waitPhase, nil
+		asks := slices.MinFunc(pending.Approvals, byDeadline)
+		t.Status, t.Wait, t.Due = Waiting, waiting{}, asks.Deadline
+		t.event("waiting", asks.Name, "for a person: "+strings.Join(asks.Why, "; "))
+		return actPhase, nil
 	case rank.Away, rank.TimedOut:
 		return t.away(ctx, worker)
 	}
@@ -612,18 +614,6 @@ func (t *turn) kept(ctx context.Context) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// fitting are as many approvals as a run's record has room for. The others are asked for when it goes on.
-func fitting(all []act.Approval) []act.Approval {
-	size := 0
-	for i, p := range all {
-		size += len(p.Inputs) + len(p.About) + len(strings.Join(p.Why, ""))
-		if i > 0 && size > 128<<10 {
-			return all[:i]
-		}
-	}
-	return all
 }
 
 // asked has the reasoner answer what a worker asks, if it can, or else a person. What a gate asks is a
@@ -876,13 +866,8 @@ func (t *turn) ask(context.Context) (phase, error) {
 	return t.Back, nil
 }
 
-// wait stops the run until a person has ruled, or for a while that doubles with each try.
+// wait stops the run for a while that doubles with each try.
 func (t *turn) wait(context.Context) (phase, error) {
-	if len(t.Pending) > 0 {
-		t.Status = Waiting
-		t.event("waiting", t.Pending[0].Name, "for a person: "+strings.Join(t.Pending[0].Why, "; "))
-		return t.Back, nil
-	}
 	now, w := t.now(), &t.Wait
 	if w.Since.IsZero() {
 		w.Since = now

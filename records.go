@@ -81,20 +81,13 @@ func dueKey(at time.Time, scope memory.Scope, id string) string {
 // dueKey is by when the scheduler looks at the run: at once, if it is found running by a process that did not
 // begin it; when an outage may be over; when silence decides on an approval; "": never.
 func (r *record) dueKey() string {
-	at := r.Due
 	switch r.Status {
 	case Running:
-		at = r.Began
+		return dueKey(r.Began, r.Scope, r.ID)
 	case Waiting:
-		for i, p := range r.Pending {
-			if i == 0 || p.Deadline.Before(at) {
-				at = p.Deadline
-			}
-		}
-	default:
-		return ""
+		return dueKey(r.Due, r.Scope, r.ID)
 	}
-	return dueKey(at, r.Scope, r.ID)
+	return ""
 }
 
 // load reads a record; one that is not there is store.ErrNotFound.

@@ -31,7 +31,7 @@ type Report struct {
 	Question string // of a run that asks: identifies what Text asks, for [View.Answer]
 
 	Output    json.RawMessage `json:",omitempty"` // of the last delivery of a delivered run
-	Approvals []act.Approval  // that it waits for
+	Approvals []act.Approval  // that are open, also while it works on something else: see [View.Decide]
 
 	Attempts     int // calls of workers
 	Fired        int // how many learned plans were carried out; 0 if the Reasoner was asked as well
@@ -70,9 +70,13 @@ const (
 
 // report makes the Report of a record. What it delivered is read if d, which a turn has at hand, is nil.
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, error) {
+	open, err := t.open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	out := &Report{
 		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
-		Attempts: r.Attempts, Usage: r.usage(),
+		Approvals: open, Attempts: r.Attempts, Usage: r.usage(),
 		Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
 	}
 	if r.Deliberations == 0 {
@@ -100,10 +104,10 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, 
 		out.Text, out.Question = strings.Join(r.Questions, "\n"), r.question()
 	case Waiting:
 		var asked []string
-		for _, p := range r.Pending {
+		for _, p := range open {
 			asked = append(asked, fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; ")))
 		}
-		out.Text, out.Approvals = cmp.Or(strings.Join(asked, "\n"), r.Wait.Why), r.Pending
+		out.Text = cmp.Or(strings.Join(asked, "\n"), r.Wait.Why, string(r.Status))
 	default:
 		out.Text = cmp.Or(r.Reason, string(r.Status))
 	}

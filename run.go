@@ -320,7 +320,7 @@ func (t *turn) goOn(ctx context.Context) error {
 		return nil
 	case a.process.late():
 		return errFenced
-	case !t.Left && (t.Status == Running || len(t.Pending) == 0): // a process works on it, or waits with it
+	case !t.Left && (t.Status == Running || !t.Wait.Since.IsZero()): // a process works on it, or waits with it
 		alive, err := a.process.alive(ctx, a.store, t.Process)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -47,14 +46,13 @@ type record struct {
 	Reason  string       `cbor:"11,keyasint,omitzero"` // why it is blocked or canceled, or was judged
 	Began   time.Time    `cbor:"12,keyasint"`
 	Ended   time.Time    `cbor:"13,keyasint"`
-	Due     time.Time    `cbor:"14,keyasint,omitzero"` // when an outage may be over
+	Due     time.Time    `cbor:"14,keyasint,omitzero"` // when an outage may be over, or silence rules
 
 	Attempts, Deliberations, Fired int             `cbor:",omitzero"`
 	Usage                          *reason.Usage   `cbor:"15,keyasint,omitzero"` // without that of Current
 	Aims                           []aim           `cbor:"16,keyasint,omitzero"` // the last one is worked on
 	Current                        attempt         `cbor:"17,keyasint,omitzero"`
 	Wait                           waiting         `cbor:"18,keyasint,omitzero"`
-	Pending                        []act.Approval  `cbor:"19,keyasint,omitzero"`
 	Questions                      []string        `cbor:"20,keyasint,omitzero"`
 	Back                           phase           `cbor:"21,keyasint,omitzero"` // where to go on with answers
 	Answers                        []reason.Answer `cbor:"22,keyasint,omitzero"`
@@ -130,7 +128,7 @@ type attempt struct {
 
 // waiting is for an outage.
 type waiting struct {
-	Since time.Time     `cbor:"1,keyasint"` // zero: nothing is waited for
+	Since time.Time     `cbor:"1,keyasint"` // zero: who waits does so for a person
 	Tries int           `cbor:"2,keyasint,omitzero"`
 	Why   string        `cbor:"3,keyasint,omitzero"`
 	For   time.Duration `cbor:"4,keyasint,omitzero"` // as the part that is away has asked

@@ -46,6 +46,7 @@ type tenant struct {
 	name, prefix string
 	whole        *store.Group // over the whole store
 	group        *store.Group // the tenant's part of it
+	now          func() time.Time
 	bank         *memory.Bank
 	book         *rank.Book
 	sessions     *meta.Sessions
@@ -190,7 +191,7 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool) error {
 
 func (a *Agent) openTenant(ctx context.Context, scope memory.Scope) (_ *tenant, err error) {
 	t := &tenant{name: scope.Tenant(), prefix: scope.TenantPrefix(), whole: store.NewGroup(a.store)}
-	t.group = t.whole.Sub(t.prefix)
+	t.group, t.now = t.whole.Sub(t.prefix), a.opts.Now
 	t.sessions = meta.New(t.group)
 	of := a.opts.Learn
 	of.Scope = plain(store.Scope(t.name))

@@ -84,7 +84,7 @@ func (t *turn) stageEnd(ctx context.Context) error {
 		}
 	}
 	t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
-	t.Ended, t.Wait, t.Pending, t.Questions = t.now(), waiting{}, nil, nil
+	t.Ended, t.Wait, t.Questions = t.now(), waiting{}, nil
 	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), string(t.Cause), t.Reason)
 		for n := range t.Advices {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/internal/call"
 	"github.com/arc-learn/arc/internal/fence"
@@ -326,27 +327,36 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	if asks = append(asks, above(fence.Escaped(a.inputs), a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	id := digest([]byte(strings.Join([]string{string(a.call.Scope), a.call.Run, a.kind, a.Name,
-		strconv.Itoa(a.call.Attempt), a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
-	p := Approval{ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}, Mode: mode,
-		Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective)}
+	id := fmt.Sprintf("%04d", a.call.Attempt) + digest([]byte(strings.Join([]string{string(a.call.Scope), a.call.Run,
+		a.kind, a.Name, a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	// A stricter one asks anew: the mode that was asked in is what Rule goes by.
-	asked, err := a.journal.asked(ctx, &p)
-	if err == nil && mode >= Veto && (!asked || p.Mode < mode) {
+	was, err := a.journal.asked(ctx, id)
+	if err == nil && mode >= Veto && was.Mode < mode {
 		if !a.Irreversible { // of one that is, do has read what the run has done
 			_, _, err = a.earlier(ctx)
 		}
 		if err == nil {
-			p.Mode, p.Why, p.Begun = mode, append(why, a.done...), a.open
-			err = a.file(ctx, &p)
+			now := a.journal.now()
+			p := Approval{ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}, Mode: mode,
+				Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective),
+				Why: append(why, a.done...), Begun: a.open, Deadline: now.Add(cmp.Or(a.host.open, 24*time.Hour))}
+			raw, _ := schema.Marshal(p) // its inputs are JSON
+			err = a.journal.ask(ctx, id, func(q *asking) (Event, error) {
+				q.Approval = p
+				for _, by := range q.Agreed { // in a looser mode
+					q.Why = append(slices.Clip(q.Why), by+" has agreed")
+				}
+				q.settle()
+				return Event{At: now, Kind: "approval_asked", Name: a.Name, Text: strings.Join(p.Why, "; "), Data: raw}, nil
+			})
 		}
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case p.Mode >= Veto:
-		return a.ask(ctx, p)
+	case max(was.Mode, mode) >= Veto:
+		return a.await(ctx, id)
 	case mode == Notify:
 		a.note(Event{Kind: "notify", Name: a.Name, Text: a.call.Task.Objective, Data: a.inputs})
 	}

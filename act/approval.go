@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/internal/text"
@@ -45,8 +45,8 @@ type Ruling struct {
 
 // Approver asks a person, or a policy that stands for one. The zero Ruling abstains. That, an error, and a
 // Ruling without By or on another Approval leave this one open: the attempt is pending, and asks again when it
-// goes on. An error, and a yes or a Note without By, is told in an Event and in Why, for others who rule. ctx
-// ends with the time for an answer, or the attempt's. In Compound a second call asks a second person.
+// goes on. An error, and a yes or a Note without By, is told in an Event. ctx ends with the time for an answer,
+// or the attempt's. In Compound a second call asks a second person.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
@@ -64,132 +64,111 @@ func (e *PendingError) Error() string {
 // ErrDenied is in the chain of the error of a call that was refused, or that nobody has allowed in time.
 var ErrDenied = errors.New("act: denied")
 
+// asking is an Approval and what people have ruled on it, in one record. Who shows it, who rules on it and the
+// call that it is about all go by that, and by nothing else.
+type asking struct {
+	Approval                 // Why also names who has agreed
+	Agreed   []string        // the people, each once
+	Denied   string          // who has not, and why
+	Made     json.RawMessage // what the call has returned, as one of them says
+	Decided  bool            // by people; silence does at the Deadline
+}
+
 // Rule commits a person's ruling in the journal of the run that asked. It is an error if it has no By, or if
 // the run has not asked for that Approval. The first ruling counts: a second one is [store.ErrConflict], as is
-// one after the deadline, when silence has ruled. In Compound a person's last counts, however By is spelled.
+// one after the deadline, when silence has ruled. In Compound, until two have agreed, a person may still say no.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.By = fence.Line(r.By); r.Approval == "" || r.By == "" {
 		return fmt.Errorf("act: %w: a ruling names its approval, and who it is By", store.ErrInvalid)
-	}
-	a := Approval{ToolCall: reason.ToolCall{ID: r.Approval}}
-	asked, err := j.asked(ctx, &a)
-	now := j.now()
-	switch {
-	case err != nil:
-		return err
-	case !asked:
-		return fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
-	case !now.Before(a.Deadline):
-		return fmt.Errorf("act: approval %q was open until %v: %w", r.Approval, a.Deadline, store.ErrConflict)
 	}
 	raw, err := schema.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("act: the ruling's result: %w", err)
 	}
-	word := map[bool]string{true: "yes", false: "no"}[r.Allow]
-	step := record{Name: "ruling/" + r.Approval + "/", State: stepDone, Value: raw, cond: store.Absent}
-	if a.Mode == Compound {
-		step.Name, step.cond = step.Name+person(r.By), store.Any
-	}
-	err = j.put(ctx, step,
-		Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw})
-	if errors.Is(err, store.ErrConflict) {
-		return fmt.Errorf("act: somebody has ruled on approval %q before: %w", r.Approval, store.ErrConflict)
-	}
-	return err
+	word, now := map[bool]string{true: "yes", false: "no"}[r.Allow], j.now()
+	return j.ask(ctx, r.Approval, func(q *asking) (e Event, err error) {
+		same := func(by string) bool { return strings.EqualFold(text.Fold(by), text.Fold(r.By)) }
+		switch {
+		case q.ID == "":
+			return e, fmt.Errorf("act: the run has not asked for approval %q", r.Approval)
+		case !now.Before(q.Deadline):
+			return e, fmt.Errorf("act: approval %q was open until %v: %w", q.ID, q.Deadline, store.ErrConflict)
+		case q.Decided:
+			return e, fmt.Errorf("act: somebody has ruled on approval %q before: %w", q.ID, store.ErrConflict)
+		case !r.Allow:
+			q.Denied = fmt.Sprintf(" by %s: %s", r.By, cmp.Or(r.Note, "no"))
+		case !slices.ContainsFunc(q.Agreed, same):
+			q.Agreed, q.Why = append(q.Agreed, r.By), append(q.Why, r.By+" has agreed")
+		}
+		if r.Result != nil && string(r.Result) != "null" {
+			q.Made = r.Result
+		}
+		q.settle()
+		return Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw}, nil
+	})
 }
 
-// person identifies who has ruled, whatever the door's spelling.
-func person(by string) string { return digest([]byte(strings.ToLower(text.Fold(by)))) }
-
-// asked makes an Approval, of which the ID counts, what it was when it was asked, and reports whether it was.
-func (j *Journal) asked(ctx context.Context, a *Approval) (bool, error) {
-	r, err := j.get(ctx, "ask/"+a.ID)
-	if err != nil || r.State != stepDone {
-		return false, err
-	}
-	return true, json.Unmarshal(r.Value, a)
+// settle notes whether people have decided.
+func (q *asking) settle() {
+	one := q.Mode != Compound && len(q.Agreed) == 1
+	q.Decided = q.Denied != "" || one || len(q.Agreed) > 1
 }
 
-// ask returns no error when people have allowed the call that a is about, and what it returned if one says
-// that it has been made. It reads all rulings, by whatever door they came, then asks the Approver, and reads
-// again: once for each person who is needed. So an Approver that rules like one who has ruled before is no
-// second person, and a no counts whenever it came.
-func (s *scene) ask(ctx context.Context, a Approval) (json.RawMessage, error) {
-	why, wanted := slices.Clip(a.Why), 1
-	if a.Mode == Compound {
-		wanted = 2
-	}
-	for left := wanted; ; left-- {
-		people, made, err := s.agreed(context.WithoutCancel(ctx), a.ID) // also when the attempt's time is over
+// asked returns what is asked under an ID, the zero asking if nothing is.
+func (j *Journal) asked(ctx context.Context, id string) (asking, error) {
+	q, _, err := codec.Load[asking](ctx, j.g.Store(), j.prefix+"a/"+id)
+	return q, j.kept(ctx, err)
+}
+
+// ask commits what f makes of what is asked under an ID, with the event that f returns; or nothing, and f's error.
+func (j *Journal) ask(ctx context.Context, id string, f func(*asking) (Event, error)) error {
+	key, refused := j.prefix+"a/"+id, error(nil)
+	err := j.commit(ctx, func(b *store.Batch) ([]Event, error) {
+		q, was, err := codec.Load[asking](ctx, b, key)
 		if err != nil {
 			return nil, err
 		}
-		a.Why = why
-		for _, by := range slices.Sorted(maps.Values(people)) {
-			a.Why = append(a.Why, by+" has agreed")
+		var e Event
+		if e, refused = f(&q); refused != nil {
+			return nil, refused
 		}
-		silent := !s.journal.now().Before(a.Deadline)
-		switch {
-		case len(people) >= wanted, silent && a.Mode == Veto:
-			return made, nil
-		case silent:
-			return nil, fmt.Errorf("%w: nobody has ruled on %s by %s", ErrDenied, a.Name, a.Deadline.Format(time.RFC3339))
-		case left == 0 || s.host.approver == nil || ctx.Err() != nil:
-			return nil, &PendingError{Approvals: []Approval{a}}
-		}
-		s.consult(ctx, a, &why)
-	}
-}
-
-// consult asks the host's Approver within the time that there is, and commits its answer. What is no ruling,
-// or comes when somebody has ruled or it is too late, leaves all as it is. why gets the Approver's error.
-func (s *scene) consult(ctx context.Context, a Approval, why *[]string) {
-	r, err := call.Do(ctx, max(1, a.Deadline.Sub(s.journal.now())), func(ctx context.Context) (Ruling, error) {
-		a.Inputs = slices.Clone(a.Inputs) // the approver's own
-		return s.host.approver(ctx, a)
+		return []Event{e}, codec.Put(b, key, q, was)
 	})
-	if err == nil && fence.Line(r.By) == "" && (r.Allow || r.Note != "") {
-		err = errors.New("its ruling does not say who it is By")
+	if refused != nil {
+		return refused
 	}
-	if err != nil && ctx.Err() == nil {
-		*why = append(*why, fence.Clip("the approver failed: "+s.clean.Prose(err.Error()), maxShown))
-		s.note(Event{Kind: "approver_failed", Name: a.Name, Text: err.Error()})
-	}
-	if err == nil && (r.Approval == "" || r.Approval == a.ID) {
-		r.Approval, r.By = a.ID, fence.Clip(s.clean.Prose(r.By), maxShown)
-		r.Note = fence.Clip(s.clean.Prose(r.Note), maxComplaint)
-		_ = Rule(ctx, s.journal, r) // the Journal has the errors of the store
-	}
+	return j.kept(ctx, err)
 }
 
-func (s *scene) file(ctx context.Context, a *Approval) error {
-	now := s.journal.now()
-	a.Deadline = now.Add(cmp.Or(s.host.open, 24*time.Hour))
-	raw, _ := schema.Marshal(a) // its inputs are JSON
-	return s.journal.put(ctx, record{Name: "ask/" + a.ID, State: stepDone, Value: raw},
-		Event{At: now, Kind: "approval_asked", Name: a.Name, Text: strings.Join(a.Why, "; "), Data: raw})
-}
-
-// agreed returns who has allowed the call, each person once, and what it returned if one of them says that it
-// was made. The error says who has denied it.
-func (s *scene) agreed(ctx context.Context, id string) (people map[string]string, made json.RawMessage, err error) {
-	people = map[string]string{}
-	for step, err := range scan[record](ctx, s.journal, store.Range{Prefix: "s/ruling/" + id + "/"}) {
-		var r Ruling
-		if err == nil {
-			err = json.Unmarshal(step.Value, &r)
+// await returns no error when people have allowed the call that they were asked for under an ID, and what it
+// returned if one says that it has been made. It reads all rulings, by whatever door they came, then asks the
+// Approver, and reads again, as long as that brings another person. So an Approver that rules like one who has
+// ruled before is no second person, and a no counts whenever it came. What is no ruling of an Approver, or comes
+// when somebody has ruled or it is too late, leaves all as it is.
+func (s *scene) await(ctx context.Context, id string) (json.RawMessage, error) {
+	for people := -1; ; {
+		q, err := s.journal.asked(context.WithoutCancel(ctx), id) // also when the attempt's time is over
+		left := q.Deadline.Sub(s.journal.now())
+		switch {
+		case err != nil:
+			return nil, err
+		case q.Decided && q.Denied == "", !q.Decided && left <= 0 && q.Mode == Veto:
+			return q.Made, nil
+		case q.Decided, left <= 0:
+			why := cmp.Or(q.Denied, fmt.Sprintf(": nobody has ruled on %s by %s", q.Name, q.Deadline.Format(time.RFC3339)))
+			return nil, fmt.Errorf("%w%s", ErrDenied, why)
+		case len(q.Agreed) == people, s.host.approver == nil, ctx.Err() != nil:
+			return nil, &PendingError{Approvals: []Approval{q.Approval}}
 		}
-		if err == nil && !r.Allow {
-			err = fmt.Errorf("%w by %s: %s", ErrDenied, r.By, cmp.Or(r.Note, "no"))
+		people = len(q.Agreed)
+		r, err := call.Do(ctx, left, func(ctx context.Context) (Ruling, error) { return s.host.approver(ctx, q.Approval) })
+		if abstains := !r.Allow && r.By+r.Note == ""; err == nil && !abstains && (r.Approval == "" || r.Approval == id) {
+			r.Approval, r.By = id, fence.Clip(s.clean.Prose(r.By), maxShown)
+			r.Note = fence.Clip(s.clean.Prose(r.Note), maxComplaint)
+			err = Rule(ctx, s.journal, r)
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		people[person(r.By)] = r.By
-		if r.Result != nil && string(r.Result) != "null" {
-			made = r.Result
+		if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
+			s.note(Event{Kind: "approver_failed", Name: q.Name, Text: err.Error()})
 		}
 	}
-	return people, made, nil
 }

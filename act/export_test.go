@@ -3,12 +3,15 @@ package act
 import (
 	"context"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
 )
 
 // Put commits a step that is done, with all that was noted before.
 func (j *Journal) Put(ctx context.Context, name string, events ...Event) error {
-	return j.put(ctx, record{Name: name, State: stepDone}, events...)
+	return j.commit(ctx, func(b *store.Batch) ([]Event, error) {
+		return events, codec.Put(b, j.prefix+"s/"+name, record{Name: name, State: stepDone}, store.Any)
+	})
 }
 
 // Note tells of an event.

@@ -50,6 +50,7 @@ type Journal struct {
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
 //
 //	s/NAME          a step: attempt/0001/… of attempt 1; once/… of what is irreversible: its State, and a Note
+//	a/ID            an Approval, with Decided once people have; IDs begin with their attempt, 0001
 //	e/0000000001    the first Events, those of one commit
 //
 // now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil,
@@ -69,14 +70,13 @@ func NewJournal(
 
 // record is what is kept of a step.
 type record struct {
-	Name  string          `cbor:",omitzero"` // in the run
-	State string          `cbor:",omitzero"`
-	Input string          `cbor:",omitzero"` // digest of its input
-	Value []byte          `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
-	Begun int             `cbor:",omitzero"` // how often an irreversible step was begun
-	Key   string          `cbor:",omitzero"` // of an irreversible step, as it was last begun
-	Note  string          `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
-	cond  store.Condition // of the commit
+	Name  string `cbor:",omitzero"` // in the run
+	State string `cbor:",omitzero"`
+	Input string `cbor:",omitzero"` // digest of its input
+	Value []byte `cbor:",omitzero"` // JSON; nil in a done step: the result was too large to keep
+	Begun int    `cbor:",omitzero"` // how often an irreversible step was begun
+	Key   string `cbor:",omitzero"` // of an irreversible step, as it was last begun
+	Note  string `cbor:",omitzero"` // of an irreversible step: what it is and what came of it, for a person
 }
 
 // States of a record.
@@ -100,7 +100,7 @@ func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[[]Event, error
 
 func eventKey(first int) string { return fmt.Sprintf("e/%010d", first) }
 
-// scan yields what is kept in a range, in the order of the keys: records below "s/", events below "e/".
+// scan yields what is kept in a range, in the order of the keys.
 func scan[T any](ctx context.Context, j *Journal, r store.Range) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for v, err := range codec.Records[T](ctx, store.Sub(j.g.Store(), j.prefix), r) {
@@ -139,27 +139,35 @@ func (j *Journal) alone(ctx context.Context, name string) (free func(), err erro
 	}
 }
 
-// put commits a step with events and all that was noted before.
-func (j *Journal) put(ctx context.Context, r record, events ...Event) error {
+// put commits a step with all that was noted before.
+func (j *Journal) put(ctx context.Context, r record) error {
 	if len(r.Value) > maxKept {
 		r.Value = nil
 	}
+	return j.kept(ctx, j.commit(ctx, func(b *store.Batch) ([]Event, error) {
+		return nil, codec.Put(b, j.prefix+"s/"+r.Name, r, store.Any)
+	}))
+}
+
+// commit commits what f stages, with the events that f returns and all that was noted before.
+func (j *Journal) commit(ctx context.Context, f func(*store.Batch) ([]Event, error)) error {
+	var events []Event
 	err := j.g.Update(ctx, func(b *store.Batch) (err error) {
 		if j.stage != nil {
 			err = j.stage(b)
 		}
-		return errors.Join(err, codec.Put(b, j.prefix+"s/"+r.Name, r, r.cond), j.Stage(ctx, b, events...))
-	})
-	switch {
-	case r.cond != store.Any && errors.Is(err, store.ErrConflict): // there is one
+		if err == nil {
+			events, err = f(b)
+		}
+		if err == nil {
+			err = j.Stage(ctx, b, events...)
+		}
 		return err
-	case err != nil:
-		return j.kept(ctx, err)
+	})
+	for i := 0; i < len(events) && err == nil; i++ {
+		j.onEvent(events[i])
 	}
-	for _, e := range events {
-		j.onEvent(e)
-	}
-	return nil
+	return err
 }
 
 // Stage stages events, and what was noted before, into the commit of a step that is more than the journal, in

@@ -66,7 +66,7 @@ type runs struct {
 
 // waits reports whether a run waits for a person.
 func waits(r *arc.Report) bool {
-	return r.Status == arc.Asking || r.Status == arc.Waiting && len(r.Approvals) > 0
+	return r.Status == arc.Asking || len(r.Approvals) > 0
 }
 
 func open(r *arc.Report) bool { return waits(r) || r.Status == arc.Running || r.Status == arc.Waiting }
