@@ -156,6 +156,9 @@ func (s *scene) await(ctx context.Context, id string) (json.RawMessage, error) {
 			return q.Made, nil
 		case q.Decided, left <= 0:
 			why := cmp.Or(q.Denied, fmt.Sprintf(": nobody has ruled on %s by %s", q.Name, q.Deadline.Format(time.RFC3339)))
+			if q.Begun {
+				why += "; this run may have made the call already, and nobody knows whether it has"
+			}
 			return nil, fmt.Errorf("%w%s", ErrDenied, why)
 		case len(q.Agreed) == people, s.host.approver == nil, ctx.Err() != nil:
 			return nil, &PendingError{Approvals: []Approval{q.Approval}}

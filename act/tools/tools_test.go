@@ -248,6 +248,39 @@ func TestRefundOfUnknownEnd(t *testing.T) {
 	}
 }
 
+// A no to a call that may have been made does not say that it was not made: neither to the model nor in the journal.
+func TestDeniedAndPerhapsMade(t *testing.T) {
+	for why, silence := range map[string]bool{"denied by ben: checked": false, "denied: nobody has ruled on refund by": true} {
+		synctest.Test(t, func(t *testing.T) {
+			st, s := store.NewMem(), &shop{}
+			refund := s.tools(act.Autonomous)[2]
+			refund.Call = func(context.Context, json.RawMessage) (json.RawMessage, error) { panic("connection reset") }
+			m := script(calls("refund", `{"order":"A-1","amount":50}`), says("nobody knows"))
+			x := tools.New(m, nil, refund)
+			try(t, st, x, nil)
+			a := try(t, st, x, nil)
+			require.Len(t, asks(a), 1)
+			if silence {
+				time.Sleep(24 * time.Hour)
+			} else {
+				rule(t, st, asks(a)[0], false)
+			}
+			require.Equal(t, rank.Delivered, try(t, st, x, nil).Outcome)
+			told := m.asked[1].Messages[2].Text
+			require.Contains(t, told, why)
+			require.Contains(t, told, "this run may have made the call already, and nobody knows whether it has")
+			var kept []string
+			for events, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
+				require.NoError(t, err)
+				for _, e := range events {
+					kept = append(kept, e.Text)
+				}
+			}
+			require.Contains(t, kept, told)
+		})
+	}
+}
+
 func TestReplay(t *testing.T) {
 	recorded := func(order, state string) *reason.Plan {
 		s := &shop{state: state}
