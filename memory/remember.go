@@ -220,12 +220,16 @@ func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *reco
 // number is tried where the key has another record: it was changed since, or a later value of its slot has
 // replaced it, and this one says that the former value holds again.
 func (s Space) place(ctx context.Context, b *store.Batch, n *prepared) (*record, error) {
-	name := n.names(s.scope)
-	for i := 0; ; i++ {
-		n.id = name(i)
-		if s.table().current(name(i+1)) != nil {
-			continue // of equal ones that came again the last may hold
+	name, i := n.names(s.scope), 0
+	for step := 1; step > 0; { // of equal ones that came again the last may hold, and there may be thousands
+		if s.table().current(name(i+step)) != nil {
+			i, step = i+step, 2*step
+		} else {
+			step /= 2
 		}
+	}
+	for ; ; i++ {
+		n.id = name(i)
 		var old *record
 		_, staged := b.Staged(s.key(n.id))
 		if staged || s.table().current(n.id) != nil { // else what others have written there is a conflict

@@ -557,3 +557,31 @@ func TestUpkeepReadsWhatItChanges(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 0, 1}, []int{archived, len(near), st.reads})
 }
+
+// A slot may have thousands of values, as the state of a lamp: what is recalled of it, and to state it once more, takes
+// time with their number, not with its square.
+func TestASlotOfManyValues(t *testing.T) {
+	now := day0
+	bank, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	s, values := bank.In("acme"), []string{"the lamp is on", "the lamp is off"}
+	took := func(n int) time.Duration {
+		for now.Before(day0.Add(time.Duration(n) * time.Minute)) {
+			now = now.Add(time.Minute)
+			_, err := s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Slot: "lamp", Content: values[now.Minute()%2]})
+			require.NoError(t, err)
+		}
+		least := time.Hour
+		for range 5 {
+			began := time.Now()
+			hits, err := s.Recall(t.Context(), memory.Query{Text: "is the lamp on?"})
+			least = min(least, time.Since(began))
+			require.NoError(t, err)
+			require.Len(t, hits, 1)
+			require.Equal(t, now.UTC(), hits[0].At)
+		}
+		return least
+	}
+	few := took(250)
+	require.Less(t, took(4000), 64*few)
+}

@@ -208,13 +208,18 @@ func (t *table) enter(r *record, row uint32, in bool) {
 	}
 }
 
-// enter puts r once under a key of m, or takes it out there.
+// enter puts r once under a key of m, where later has it, or takes it out there.
 func enter[K comparable](m map[K][]*record, key K, r *record, in bool) {
-	m[key] = slices.DeleteFunc(m[key], func(o *record) bool { return o == r })
-	if in {
-		m[key] = append(m[key], r)
+	rs := m[key]
+	i, there := slices.BinarySearchFunc(rs, r, (*record).later)
+	switch {
+	case in && !there:
+		rs = slices.Insert(rs, i, r)
+	case !in && there:
+		rs = slices.Delete(rs, i, i+1)
 	}
-	if len(m[key]) == 0 {
+	m[key] = rs
+	if len(rs) == 0 {
 		delete(m, key)
 	}
 }
@@ -264,7 +269,7 @@ func (t *table) due(s string) (out []*record) {
 		return cmp.Or(strings.Index(s, p)-strings.Index(s, q), len(q)-len(p))
 	})
 	for _, p := range found {
-		for _, r := range slices.SortedFunc(slices.Values(t.rules[p]), (*record).later) {
+		for _, r := range t.rules[p] {
 			if !slices.Contains(out, r) {
 				out = append(out, r)
 			}
@@ -297,22 +302,21 @@ func (t *table) standing(r *record, at int64) *record {
 }
 
 func (t *table) successor(r *record, at int64) (best *record) {
-	m := r.more()
-	consider := func(os []*record, later bool) {
-		for _, o := range os {
-			holds := o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted)
-			newest := best == nil || o.later(best) > 0
-			if holds && newest && (!later || o.later(r) > 0) {
-				best = o
+	consider := func(os []*record, than *record) {
+		for _, o := range slices.Backward(os) { // the first that holds is the latest
+			if o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted) {
+				if than == nil || o.later(than) > 0 {
+					best = o
+				}
+				return
 			}
 		}
 	}
-	if m.Slot != "" && r.is(Fact) {
-		consider(t.slots[m.Slot], true)
+	if slot := r.more().Slot; slot != "" && r.is(Fact) {
+		consider(t.slots[slot], r)
 	}
-	consider(t.over[r.id], false)
-	for _, id := range m.Former {
-		consider(t.over[id], false)
+	for _, id := range r.ids() {
+		consider(t.over[id], best)
 	}
 	return best
 }
