@@ -38,14 +38,10 @@ import (
 // complaint. Its exit code decides what kind of error it is, and no word that it prints, as a failing test may
 // quote any: 75 is [reason.Unavailable], as where it is killed, which says nothing of what was done; 77 is
 // [reason.Permission]; 126 and 127, like a program that cannot be started, are [reason.Permanent].
-func New(dir string, env []string, argv ...string) interface {
-	act.Executor
-	act.Gate
-} {
-	return &command{dir, env, argv}
-}
+func New(dir string, env []string, argv ...string) *Program { return &Program{dir, env, argv} }
 
-type command struct {
+// Program is a program as an [act.Executor] and as an [act.Gate]. It may be used concurrently.
+type Program struct {
 	dir       string
 	env, argv []string
 }
@@ -57,10 +53,10 @@ const (
 )
 
 // String is what a person would type, and the name of the gate.
-func (c *command) String() string { return strings.Join(c.argv, " ") }
+func (c *Program) String() string { return strings.Join(c.argv, " ") }
 
-// Execute implements act.Executor.
-func (c *command) Execute(ctx context.Context, call *act.Call) (*act.Result, error) {
+// Execute runs the program on a task.
+func (c *Program) Execute(ctx context.Context, call *act.Call) (*act.Result, error) {
 	output, err := c.run(ctx, call, nil)
 	if err != nil {
 		return nil, err
@@ -73,7 +69,7 @@ func (c *command) Execute(ctx context.Context, call *act.Call) (*act.Result, err
 }
 
 // Verify implements act.Gate.
-func (c *command) Verify(ctx context.Context, call *act.Call, r *act.Result) (act.Verdict, error) {
+func (c *Program) Verify(ctx context.Context, call *act.Call, r *act.Result) (act.Verdict, error) {
 	_, err := c.run(ctx, call, r)
 	if failed, ok := errors.AsType[*reason.Error](err); ok && failed.Class == "" {
 		return act.Verdict{Complaint: failed.Err.Error()}, nil
@@ -82,7 +78,7 @@ func (c *command) Verify(ctx context.Context, call *act.Call, r *act.Result) (ac
 }
 
 // run runs the program to its end, and returns the beginning of what it printed as output.
-func (c *command) run(ctx context.Context, call *act.Call, r *act.Result) ([]byte, error) {
+func (c *Program) run(ctx context.Context, call *act.Call, r *act.Result) ([]byte, error) {
 	var memories, warnings []string
 	for _, h := range call.Memories {
 		memories = append(memories, h.Content)
