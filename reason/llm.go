@@ -39,6 +39,14 @@ var (
 	answerRules string
 	//go:embed facts.txt
 	factsRules string
+
+	// The JSON Schemas of a decision, and of its tasks, but for words in capitals. What may be left out may also
+	// be null, as some providers want every member to be there.
+
+	//go:embed schema.txt
+	form string
+	//go:embed tasks.txt
+	formOfTasks string
 )
 
 // Decide asks the model, and once more where the answer cannot be used. The error is that of [Ask], or an
@@ -116,23 +124,6 @@ func (l *LLM) request(p *prompt, rules string, s json.RawMessage) (*Request, err
 	}
 	return &Request{System: system, Messages: []Message{{Role: RoleUser, Text: text}}, Schema: s}, nil
 }
-
-// form is the JSON Schema of a decision, but for words in capitals. What may be left out may also be null, as
-// some providers want every member to be there.
-const form = `{"type":"object","additionalProperties":false,"properties":{
-"reasoning":TEXT,"approach":TEXT,"complexity":SIZE,
-"applied":{"type":["array","null"],"items":{"type":"string"}},
-"tasks":TASKS,"use":USE,"inputs":OBJECT,
-"alternatives":{"type":["array","null"],"items":{"type":"object","additionalProperties":false,
-	"required":["approach","tasks"],"properties":{"approach":{"type":"string"},"tasks":TASKS}}},
-"preferences":{"type":["array","null"],"items":{"type":"object","additionalProperties":false,
-	"required":["approach","is"],"properties":{"approach":{"type":"string"},"is":PREFERENCES,"than":TEXT}}},
-"impasse":IMPASSE,"subgoal":TEXT,
-"questions":{"type":["array","null"],"items":{"type":"string"}}}}`
-
-const formOfTasks = `{"type":["array","null"],"items":{"type":"object","additionalProperties":false,
-	"required":["objective"],"properties":{"objective":{"type":"string"},"delta":TEXT,"verify":TEXT,
-	"skill":SKILL,"worker":WORKER,"inputs":OBJECT}}}`
 
 // decisionSchema is the form of an answer to b. It lists the workers, skills and suggestions that there are:
 // a model that its provider holds to a schema has no way to name another.
