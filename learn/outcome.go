@@ -343,7 +343,7 @@ type warning struct {
 
 // event is what came of a case at a warning, or that its delivery was found wrong.
 type event struct {
-	Advice, Case string // adviceID; shape.exact
+	Advice, Case string // adviceID; shape.exact, or the plan that a person has changed
 	At           time.Time
 	Instead      string // what passed; "": it was refused
 }

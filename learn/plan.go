@@ -340,10 +340,10 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 	for _, p := range append(append(make([]*plan, 0, 2*maxPlans), own.Plans...), up.Plans...) {
 		m := all.ensure(p.ID)
 		if m.Retired = m.Retired || p.Retired; p.Edit != nil {
-			m.Edit = p.Edit
+			m.Edit, m.Changed = p.Edit, p.Changed
 		}
 		if p.Edit != nil || p.Retired { // what was rare beside it is not right for that
-			all.Wrong = append(all.Wrong, event{At: p.Changed})
+			all.Wrong = append(all.Wrong, event{At: p.Changed, Case: p.ID})
 		}
 	}
 	for _, r := range from {
@@ -374,12 +374,12 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 }
 
 // stops says why a delivery does not count: it is not made as a person has written its plan, but for parameters;
-// or since then one was wrong, or a person has changed a plan of the key.
+// or since then one was wrong, or a person has changed another plan of the key.
 func (r *record) stops(p *plan, d *delivery) string {
 	switch {
-	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d)):
+	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d) || !d.At.After(p.Changed)):
 		return "a person has written it"
-	case slices.ContainsFunc(r.Wrong, func(e event) bool { return !d.At.After(e.At) }):
+	case slices.ContainsFunc(r.Wrong, func(e event) bool { return e.Case != p.ID && !d.At.After(e.At) }):
 		return "it, or another plan for such cases, was wrong, or a person has changed it"
 	}
 	return ""
