@@ -80,16 +80,16 @@ func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
 	err = fmt.Errorf("no worker takes the task %.70q (skill %q, worker %q)", t.Objective, t.Skill, t.Worker)
 	for _, w := range r.workers {
-		named := t.Worker == w.Name
 		skilled := slices.Contains(w.Skills, t.Skill) || t.Skill == "" && len(w.Skills) == 0
-		if !skilled || w.ByName && !named {
-			continue
+		var unfit error
+		if skilled && w.input != nil { // else any inputs do, and are not read
+			unfit = w.input.Check([]byte(cmp.Or(string(t.Inputs), "{}")))
 		}
-		unfit := w.input.Check([]byte(cmp.Or(string(t.Inputs), "{}")))
 		switch {
+		case !skilled, w.ByName && t.Worker != w.Name:
 		case unfit != nil:
 			err = fmt.Errorf("the inputs of the task %.70q are not those of worker %s: %w", t.Objective, w.Name, unfit)
-		case named:
+		case t.Worker == w.Name:
 			able = slices.Insert(able, 0, w)
 		default:
 			able = append(able, w)
