@@ -16,27 +16,27 @@
 //
 // # When
 //
-// A goal is acted on where two readings in a row show that it is violated, so one that is false acts on none:
-// the cadence of its domain is what a goal waits, and what a host has Set once is not acted on. All that are
-// violated are acted on at once. What was never read, or too long ago, is unknown, which ends no row of
-// readings; one is as old as its call, so a collector that gets an old figure returns an error. One run at a
-// time is under way for a goal, and for those about the same value. After a delivery it is left alone for its
-// cooldown; then the next reading judges the run, unless a person has, and corrects the figures of its
-// worker: a success of which nothing shows is a failure. Once it was read anew another run acts on it, in
-// which what is Irreversible may be done again. A worker that has failed at it three times in five minutes
-// rests for ten, and so does one without a permission, or that is not there; each further rest is twice as
-// long, up to four hours, until it has helped: what does not help is tried some 20 times a day. Two goals
-// that undo each other act some 360 times each: a longer cooldown, or a Gated worker, bounds that.
-//
-// A person's no, veto or cancel holds for all workers: until two readings in a row say that the goal is met, it
-// wants something else (also enabled: false, and back), or arc.View.Retry has that run go on. Silence on what
-// may have been done already is such a no; any other, also of the second person of Compound, and what failed
-// for a permission after a yes, holds for a day. Once the day's budget is spent, by whatever goal, one waits
-// for the next day (UTC): for a critical goal have a worker that costs nothing. A run that waits for a person
-// is canceled once the goal is met without it, and where the goal wants something else now, is disabled or
-// deleted; one that is at work ends, and no reading judges it. Two Keepers of a scope with two documents so
-// end each other's runs, of which Tick's error tells. Who deletes a goal while no Keeper has it open disables
-// it first: nobody else knows of its run.
+//   - Two readings in a row have to show that a goal is violated, so one that is wrong acts on none, nor does
+//     what a host has Set once. What was never read, or too long ago, is unknown, which does not end a row. A
+//     reading is as old as its call: a collector that gets an old figure returns an error.
+//   - All violated goals are acted on at once, by one run at a time for a goal and for those about one value.
+//   - After a delivery the goal is left alone for its cooldown. Then the next reading judges the run, unless
+//     a person has, and corrects its worker's figures: a success that does not show is a failure. If the goal
+//     is violated still, another run acts on it, in which what is Irreversible may be done again.
+//   - A worker rests for ten minutes after three failures at a goal in five, and where it lacks a permission
+//     or is not there; each further rest is twice as long, up to four hours, until it has helped. So what
+//     does not help is tried some 20 times a day. Two goals that undo each other act some 360 times each: a
+//     longer cooldown, or a Gated worker, bounds that.
+//   - When the day's budget is spent, all wait for the next day (UTC): give a critical goal a worker without
+//     cost.
+//   - A person's no, veto or cancel holds, for all workers, until two readings in a row say that the goal is
+//     met, it wants something else (also enabled: false, and back), or arc.View.Retry has that run go on. So
+//     does silence on what may have been done already. Other silence, also of Compound's second person, and
+//     what failed for a permission after a yes, hold for a day.
+//   - A run that waits for a person is canceled once the goal is met, wants something else, is disabled or
+//     deleted. One that is at work then ends, and no reading judges it. So two Keepers of a scope with
+//     different goals end each other's runs, as Tick's error tells. If you delete a goal while no Keeper has
+//     it open, disable it first: nobody else knows of its run.
 //
 // # Domains of the Agent
 //
