@@ -585,3 +585,26 @@ func TestASlotOfManyValues(t *testing.T) {
 	few := took(250)
 	require.Less(t, took(4000), 64*few)
 }
+
+// What was superseded stays so, however often the word of its successors was taken back as well; in a circle, and where
+// one leads into it, all hold.
+func TestALongChain(t *testing.T) {
+	t.Parallel()
+	s, clk := space(t)
+	status := func(i int, supersedes ...memory.ID) memory.ID {
+		clk.add(time.Hour)
+		return remember(t, s, memory.Draft{Kind: memory.Fact, Content: fmt.Sprint("the status is number ", i), Supersedes: supersedes})
+	}
+	all := func() []string { return recall(t, s, memory.Query{Text: "status", K: 1000}) }
+	first := status(0)
+	last := status(1, first)
+	for i := 2; i < 100; i++ {
+		last = status(i, last)
+		require.Equal(t, []string{fmt.Sprint("the status is number ", i)}, all())
+	}
+	require.NoError(t, s.Supersede(t.Context(), last, first))
+	require.Len(t, all(), 100)
+	before := status(100)
+	require.NoError(t, s.Supersede(t.Context(), before, last))
+	require.Len(t, all(), 101)
+}

@@ -278,27 +278,27 @@ func (t *table) due(s string) (out []*record) {
 	return out
 }
 
-// maxSteps bounds how far standing goes. Who supersedes whom is said by hosts, and may be a circle.
-const maxSteps = 32
-
 // standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says
 // that it supersedes it, where that is as much trusted and not archived. It is the record itself where
-// nothing does, or where that leads in a circle.
+// nothing does, or where that leads into a circle, as hosts say who supersedes whom.
 func (t *table) standing(r *record, at int64) *record {
 	if len(t.slots)+len(t.over) == 0 {
 		return r
 	}
-	now := r
-	for range maxSteps {
+	now, passed, steps := r, r, 1
+	for n := 1; ; n++ {
 		next := t.successor(now, at)
-		if next == nil {
+		switch {
+		case next == nil:
 			return now
+		case next == passed:
+			return r
 		}
-		if now = next; now == r {
-			break
+		now = next
+		if n == steps { // a circle of so many will be seen (Brent 1980)
+			passed, steps, n = now, 2*steps, 0
 		}
 	}
-	return r
 }
 
 func (t *table) successor(r *record, at int64) (best *record) {
