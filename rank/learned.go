@@ -8,27 +8,29 @@ import (
 )
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case
-// (Task.Key), and explores. The Score is that worth, in successes an attempt. A sample's is its Reward, or
+// (Task.Key), and explores. The Score is that worth, in successes an attempt. What a sample is worth is its
+// Reward, or
 //
 //	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
 //
-// where success is 1 for Delivered and 0 for Failed and Malformed; others teach nothing. An unknown cost is 0
-// there: have all tell one (reason.Price). Evidence fades with a half-life of 30 days. Samples that add up to
-// 20 standard deviations beyond what was expected, less ¼ each, make it another candidate (Page, 1954).
+// where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. So a dollar is
+// a tenth of a success: where it is more to you, give a Reward, or use [Book.Ladder]. An unknown cost counts as
+// 0: have all candidates tell one (reason.Price). Evidence fades with a half-life of 30 days. A candidate is
+// taken for another one, of whom nothing is known, when its samples add up to 20 standard deviations beyond
+// what was expected, less ¼ each (Page, 1954).
 //
-// A candidate is taken to be worth the mean of its samples, where the mean of all candidates counts as three
-// more, or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind
-// of case it is that, what the kind adds for all, and what it adds for this one. How much the latter varies
-// is learned: little among models that can do everything, much among programs that each do one thing.
+// A candidate's estimate is the mean of its samples, in which the mean of all candidates counts as three more,
+// or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind of case
+// it is that, what the kind adds for all, and what it adds for this one. How much the latter varies is learned:
+// little among models that can do everything, much among programs that each do one thing.
 //
-// The best is chosen, where those three count as better than the mean by .7 standard deviations of what is
-// not known of the untried. So these are tried until one is that good, and who fails at first makes room (of
-// five, who failed thrice, for 800 tasks, unless renamed): of many, that finds a good one sooner than
-// weighing doubt does (Bayati et al., 2020). Added is a logistic draw of .5 standard deviations of what is
-// not known: of the general doubt, (n + 1)/(n + 50k²) for n samples and k candidates, of that about a kind
-// met n times (n + 1)/(n + 1 + k³/100). It depends on seed, scope, skill, kind, candidate, attempts.
-//
-// A dollar is a tenth of a success. A host for which it is more gives a Reward, or uses [Book.Ladder].
+// The best estimate is chosen. In it those three count as better than the mean, by .7 standard deviations of
+// what is not known of the untried. So the untried are tried until one is that good, and one that fails at
+// first makes room (one of five that failed thrice, for 800 tasks, unless it is renamed): of many candidates,
+// that finds a good one sooner than weighing doubt does (Bayati et al., 2020). A logistic draw is added, of .5
+// standard deviations of what is not known: of the general doubt (n + 1)/(n + 50k²) for n samples and k
+// candidates, of that about a kind met n times (n + 1)/(n + 1 + k³/100). It depends on the seed, scope, skill,
+// kind, candidate and attempts.
 func (b *Book) Learned() Policy {
 	if b.pacer != nil {
 		return paced{b}
