@@ -5,15 +5,6 @@
 // and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions, [Findings]
 // says whether a series is low or falling, and [Copied], [Unsaid], [Alike] and others compare texts.
 //
-//	res := iar.Structure(raw)
-//	if !res.Valid {
-//		return fmt.Errorf("reflection: %v", res.Issues)
-//	}
-//	tracker.Record("attach panel A", res.Reflection)
-//	for _, f := range tracker.Issues() {
-//		log.Print(f.Kind, ": ", f.Text)
-//	}
-//
 // The form and the formulas are those of the IARValidator and ResonanceTracker of ResonantiA, with two
 // changes: a resonance stays in [0,1], and a trend test replaces "any drop is a degradation".
 //

@@ -1,13 +1,8 @@
 // Package memory keeps what an agent has learned and was told, and finds it again: failures, patterns, facts,
 // episodes and standing rules, recalled by relevance, effectiveness and recency.
 //
-// A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope:
-//
-//	bank, err := memory.Open(ctx, store.NewGroup(store.NewMem()), nil)
-//	anna := bank.In("acme/anna")
-//	_, err = anna.Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Anna is allergic to penicillin"})
-//	hits, err := anna.Recall(ctx, memory.Query{Text: "what is she allergic to?"})
-//	prompt := memory.Render(hits)
+// A [Bank] is one tenant's memory over its store; [Bank.In] gives the [Space] of one scope, which remembers
+// and recalls; [Render] writes what was found into a prompt.
 //
 // # What is merged, replaced and forgotten
 //

@@ -1,10 +1,6 @@
 // Package meta watches whether an approach is working: it keeps one small record of each session's outcomes,
 // and assesses it.
 //
-//	sessions := meta.New(group)
-//	err := sessions.Record(ctx, "acme/anna", "thread 7", meta.Try{Goal: "fix the build", Approach: "patch"})
-//	a, err := sessions.Assess(ctx, "acme/anna", "thread 7", meta.Try{}, 0) // a.Step, a.Evidence
-//
 // An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under
 // way. The rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks
 // for a fresh context, for a person or for giving up, each with its evidence in words. That nothing was

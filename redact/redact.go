@@ -4,10 +4,6 @@
 // like a secret goes. [Sanitizer.Data] is for inputs and results, which must stay as they are to be used: it
 // takes only declared values and tokens of a known issuer's form, and leaves valid JSON valid.
 //
-//	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
-//	s.Prose("psql postgres://svc:Tr0ub4dor&3@db/app") // psql postgres://svc:[secret DB]@db/app
-//	s.Prose("password=hunter2")                       // password=[redacted:secret]
-//
 // A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have
 // it. What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context,
 // undeclared secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each.

@@ -2,11 +2,6 @@
 // call of a tool is a step of the attempt, so an attempt that goes on after a crash or an approval asks for
 // nothing and calls nothing that it has already.
 //
-//	lookup := tools.Func("lookup_order", "Returns an order by its id.", shop.Order)
-//	refund := tools.Func("refund", "Pays an amount back.", shop.Refund)
-//	refund.Irreversible, refund.Mode = true, act.Gated
-//	support := act.Worker{Name: "support", Executor: tools.New(model, nil, lookup, refund), Gates: gates}
-//
 // Begin with run in tools.go, which is the whole loop; plan.go says when two results are the same. One rule
 // holds it together: what the model has seen is what a step has kept. So an attempt that goes on shows it the
 // same again, to the letter, and its next answer is one to what really happened.

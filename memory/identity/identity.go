@@ -5,12 +5,6 @@
 // chooses the facts for a task; Observe takes events, of which Infer suggests further facts; Export and
 // Import move the whole as JSON. These are the functions of the eight tools of the Arete v2 design.
 //
-//	me, err := identity.New(group, "acme/user-42", nil)
-//	f, err := me.Add(ctx, identity.Fact{Content: "prefers table-driven tests"})
-//	f, err = me.Validate(ctx, f.ID, "said so again")
-//	facts, _, err := me.Project(ctx, "write tests for the parser", 0, 0)
-//	prompt += identity.Render(facts) // fenced as data
-//
 // # How a fact lives
 //
 // Its confidence halves every 60 days after its last validation. That is computed at each read and never

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/meta/proposal"
+	"github.com/arc-learn/arc/rank"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -34,4 +36,20 @@ func Example() {
 	// ready
 	// approved anna: builds have grown
 	// timeout: 20m
+}
+
+// An Agent whose workers a person may pause: its figures say who is first, and what was approved who is not asked.
+func ExampleBook_Policy() {
+	host := func(ctx context.Context, st store.Store, proposals *proposal.Book) (agent *arc.Agent, err error) {
+		policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
+			figures, err := agent.In("acme").Book(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return figures.Learned(), nil
+		})
+		agent, err = arc.New(ctx, st, arc.Host{}, &arc.Options{Policy: policy})
+		return agent, err
+	}
+	_ = host
 }

@@ -259,15 +259,7 @@ func (b *Book) change(ctx context.Context, id string, f func(*record) error) (ke
 
 // Policy returns a rank.Policy, for arc.Options and for goal.Open, that orders as another one does, and puts
 // workers first or last by the proposals that are Approved. One that is paused gets no task that another
-// worker can take. next is asked each time, since the figures of an Agent are there once that is open:
-//
-//	policy := proposals.Policy(func(ctx context.Context) (rank.Policy, error) {
-//		figures, err := agent.In("acme").Book(ctx)
-//		if err != nil {
-//			return nil, err
-//		}
-//		return figures.Learned(), nil
-//	})
+// worker can take. next is asked each time, since the figures of an Agent are there once that is open.
 func (b *Book) Policy(next func(ctx context.Context) (rank.Policy, error)) rank.Policy {
 	return &policy{b, next}
 }
