@@ -1185,6 +1185,64 @@ func TestCancelWithin(t *testing.T) {
 	require.Zero(t, paid)
 }
 
+// undecided is a policy that is asked and never says.
+type undecided struct{ asked chan bool }
+
+func (u undecided) Score(ctx context.Context, _ rank.Task, _ []rank.Candidate) ([]rank.Scored, error) {
+	close(u.asked)
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A run that is canceled in its first moment, before anything of it is stored, is canceled: it is no run of which
+// nobody has heard.
+func TestCancelAtOnce(t *testing.T) {
+	w, policy := &arctest.Worker{}, undecided{make(chan bool)}
+	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{w.As("ann"), w.As("bob")}}, &arc.Options{Policy: policy})
+	require.ErrorIs(t, a.In("").Cancel(t.Context(), "7", "stop"), store.ErrNotFound)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.Run(context.Background(), arc.Objective{ID: "7", Text: "write"})
+		ended <- err
+	}()
+	<-policy.asked
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", "stop"))
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Empty(t, w.Calls())
+}
+
+// To look for a run that is not there is not in the way of one that begins under its ID.
+func TestCancelBeforeRun(t *testing.T) {
+	st := &looking{Store: store.NewMem()}
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+	began, gets := error(nil), 0
+	st.got = func(key string) {
+		if !strings.Contains(key, "/run/7") {
+			return
+		}
+		if gets++; gets == 2 {
+			st.got = nil
+			_, began = a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+		}
+	}
+	require.ErrorIs(t, a.In("").Cancel(t.Context(), "7", "stop"), store.ErrNotFound)
+	require.NoError(t, began)
+}
+
+// looking is a store that tells of what was read.
+type looking struct {
+	store.Store
+	got func(key string)
+}
+
+func (l *looking) Get(ctx context.Context, key string) (store.Entry, error) {
+	e, err := l.Store.Get(ctx, key)
+	if l.got != nil {
+		l.got(key)
+	}
+	return e, err
+}
+
 func TestCancel(t *testing.T) {
 	began := make(chan bool)
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)

@@ -85,8 +85,11 @@ var (
 // Cancel ends a run, as a Stop button does, also one that is blocked, or under way: then it waits for the attempt
 // to end. One in another process ends within a second, and keeps nothing of what it does meanwhile. The Text of
 // the Report names each irreversible call that may have been made: look there before another run makes it again.
+//
+// One that has begun and stored nothing yet ends, and leaves nothing behind. Before that Cancel does not know of it:
+// after store.ErrNotFound it may begin yet, unless the ctx of Run ends, too.
 func (v View) Cancel(ctx context.Context, id, why string) error {
-	for {
+	for begun := false; ; {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 			if t.Status == Delivered || t.Status == Canceled {
 				return t.wrong("has ended")
@@ -97,15 +100,18 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			}
 			return t.commit(context.WithoutCancel(ctx))
 		})
-		if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
-			continue // another process has gone on with it meanwhile
-		}
-		if !errors.Is(err, ErrRunning) {
+		switch {
+		case errors.Is(err, store.ErrConflict) && ctx.Err() == nil: // another process has gone on with it meanwhile
+			continue
+		case begun && missing(err): // it was under way here, and had stored nothing
+			return nil
+		case !errors.Is(err, ErrRunning):
 			return err
 		}
 		if err := v.agent.untilFree(ctx, runKey(v.scope, id), errCanceled); err != nil {
 			return err
 		}
+		begun = true
 	}
 }
 
@@ -348,7 +354,16 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 	if err := store.CheckID(id); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
 	}
-	if r, err := v.Report(ctx, id); err == nil && r.Status.ended() {
+	r, err := v.Report(ctx, id)
+	switch {
+	case missing(err): // nothing is held: it would be in the way of a Run that is about to begin
+		v.agent.mu.Lock()
+		defer v.agent.mu.Unlock()
+		if v.agent.live[runKey(v.scope, id)] != nil {
+			err = fmt.Errorf("%w: %s", ErrRunning, id)
+		}
+		return nil, err
+	case err == nil && r.Status.ended():
 		wait, cancel := context.WithTimeout(ctx, beatEvery)
 		_ = v.agent.untilFree(wait, runKey(v.scope, id), nil) // not where OnEvent judges the run that tells it
 		cancel()
