@@ -766,6 +766,29 @@ func TestModeGetsStricter(t *testing.T) {
 	}
 }
 
+// What a person has denied is not asked anew in a stricter mode: who is shown it could not rule on it.
+func TestDeniedIsNotAskedAnew(t *testing.T) {
+	ctx, j := journal(t, store.NewMem())
+	for _, mode := range []act.Mode{act.Veto, act.Gated, act.Compound} {
+		r := runner(t, nil, act.Worker{Name: "w", Executor: &works{}, Mode: mode})
+		if a := r.Run(ctx, call(r, 1, `{}`)); mode == act.Veto {
+			require.NoError(t, act.Rule(ctx, j, act.Ruling{Approval: asks(a)[0].ID, By: "anna"}))
+		} else {
+			require.Equal(t, rank.Denied, a.Outcome)
+		}
+	}
+	asked := 0
+	for events, err := range j.Events(ctx, 0) {
+		require.NoError(t, err)
+		for _, e := range events {
+			if e.Kind == "approval_asked" {
+				asked++
+			}
+		}
+	}
+	require.Equal(t, 1, asked)
+}
+
 func distinct(rs []act.Ruling) map[string]bool {
 	by := map[string]bool{}
 	for _, r := range rs {

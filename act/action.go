@@ -332,7 +332,7 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	// A stricter one asks anew: the mode that was asked in is what Rule goes by.
 	was, err := a.journal.asked(ctx, id)
-	if err == nil && mode >= Veto && was.Mode < mode {
+	if err == nil && mode >= Veto && was.Mode < mode && was.Denied == "" {
 		if !a.Irreversible { // of one that is, do has read what the run has done
 			_, _, err = a.earlier(ctx)
 		}
