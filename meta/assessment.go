@@ -39,11 +39,11 @@ type Assessment struct {
 // so that their order matters for the words alone.
 func assess(s *session, o *odds, t Try, spent float64, approaches []string) Assessment {
 	a := Assessment{Step: KeepGoing}
+	t.Goal, t.Approach = digest(t.Goal), cut(t.Approach)
 	if n := len(s.Recent); n > 0 {
 		t.Goal = cmp.Or(t.Goal, s.Recent[n-1].Goal)
 		t.Approach = cmp.Or(t.Approach, s.Recent[n-1].Approach)
 	}
-	t.Goal, t.Approach = cut(t.Goal), cut(t.Approach)
 	by, same := s.failed(t.Goal, t.Approach)
 	a.same, a.tries = same, len(by)
 	a.again, a.other = o.of(a.same, a.tries)

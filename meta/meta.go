@@ -12,6 +12,7 @@ package meta
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -21,7 +22,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// A record has maxOutcomes outcomes, whose texts are cut to maxText bytes.
+// A record has maxOutcomes outcomes, whose approaches are cut to maxText bytes.
 const maxOutcomes, maxText = 64, 256
 
 // Try is a try at a goal: one that has ended, for Record, or the one that is under way, for Assess. Goal and
@@ -39,7 +40,8 @@ type session struct {
 	Resonance iar.Tracker // of the reflections
 }
 
-// outcome is how a try ended.
+// outcome is how a try ended. Its goal is a digest: it is compared alone, and may have words of a case that
+// is to be forgotten.
 type outcome struct {
 	Goal, Approach string
 	Delivered      bool
@@ -47,7 +49,7 @@ type outcome struct {
 
 // add adds a try, and returns how many had failed at its goal before: by its approach, and by all.
 func (s *session) add(t Try) (same, all int) {
-	o := outcome{cut(t.Goal), cut(t.Approach), t.Delivered}
+	o := outcome{digest(t.Goal), cut(t.Approach), t.Delivered}
 	by, same := s.failed(o.Goal, o.Approach)
 	for _, r := range t.Reflections {
 		s.Resonance.Record(o.Goal, r)
@@ -58,6 +60,14 @@ func (s *session) add(t Try) (same, all int) {
 	}
 	s.Recent = append(s.Recent[max(0, len(s.Recent)+1-maxOutcomes):], o)
 	return same, len(by)
+}
+
+// digest is that of a goal, "" of none.
+func digest(goal string) string {
+	if goal == "" {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(goal)))[:24]
 }
 
 func cut(text string) string { return fence.Cut(text, maxText) }

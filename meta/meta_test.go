@@ -146,8 +146,8 @@ func TestSessionsAgainstAModel(t *testing.T) {
 		model, tries := map[place][]outcome{}, 0
 		for range rapid.IntRange(0, 120).Draw(t, "n") {
 			p := place{rapid.SampledFrom([]store.Scope{"acme/anna", "acme/bob"}).Draw(t, "scope"), rapid.SampledFrom([]string{"1", "2"}).Draw(t, "s")}
-			o := outcome{Goal: "g", Approach: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "by"), Delivered: rapid.Bool().Draw(t, "ok")}
-			require.NoError(t, sessions.Record(t.Context(), p.scope, p.session, Try{Goal: o.Goal, Approach: o.Approach, Delivered: o.Delivered}))
+			o := outcome{Goal: digest("g"), Approach: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "by"), Delivered: rapid.Bool().Draw(t, "ok")}
+			require.NoError(t, sessions.Record(t.Context(), p.scope, p.session, Try{Goal: "g", Approach: o.Approach, Delivered: o.Delivered}))
 			model[p] = append(model[p], o)
 			tries++
 		}
@@ -194,9 +194,27 @@ func TestRefusals(t *testing.T) {
 	require.Error(t, sessions.Record(t.Context(), "a", "", Try{}))
 	_, err := sessions.Assess(t.Context(), "a", strings.Repeat("s", 999), Try{}, 0)
 	require.Error(t, err)
-	require.NoError(t, sessions.Record(t.Context(), "a", "s", Try{Goal: strings.Repeat("é", 1000)}))
+	require.NoError(t, sessions.Record(t.Context(), "a", "s", Try{Approach: strings.Repeat("é", 1000)}))
 	s := stored(t, sessions, "a", "s")
-	require.Equal(t, strings.Repeat("é", 128), s.Recent[0].Goal)
+	require.Equal(t, strings.Repeat("é", 128), s.Recent[0].Approach)
+}
+
+// Nothing that is kept of a session has the words of its goals, which may be those of a case.
+func TestGoalsAreNotKept(t *testing.T) {
+	st := store.NewMem()
+	sessions := New(store.NewGroup(st))
+	for range 3 {
+		try := Try{Goal: "mail my lawyer", Approach: "by hand", Reflections: []iar.Reflection{{Status: iar.Success, Confidence: 1}}}
+		require.NoError(t, sessions.Record(t.Context(), "a", "s", try))
+	}
+	a, err := sessions.Assess(t.Context(), "a", "s", Try{Goal: "mail my lawyer"}, 0)
+	require.NoError(t, err)
+	require.Equal(t, 3, a.tries)
+	require.Len(t, stored(t, sessions, "a", "s").Resonance.Recent, 3)
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		require.NotContains(t, string(e.Value), "lawyer")
+	}
 }
 
 // A try is counted by the failures before it: of its approach, or, the first of an approach, of all.
