@@ -2123,6 +2123,47 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// Who deletes a run has it forgotten: nothing that is kept has its words, and what it taught stays only where
+// other runs came to it, too.
+func TestDeleteForgets(t *testing.T) {
+	mail := tools.Func("mail", "", func(context.Context, struct{ About string }) (string, error) { return "sent", nil })
+	model := reason.ModelFunc(func(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+		if len(r.Messages) > 1 {
+			return reasontest.Say("I told him of the divorce.")(ctx, r)
+		}
+		return reasontest.Call("mail", `{"About":"divorce"}`)(ctx, r)
+	})
+	refuses := act.GateFunc(func(_ context.Context, c *act.Call, _ *act.Result) (act.Verdict, error) {
+		return act.Verdict{Pass: c.Session != "wrong", Complaint: "say no word of the divorce"}, nil
+	})
+	chat := act.Worker{Name: "chat", Executor: tools.New(model, nil, mail), Gates: []act.Gate{refuses}}
+	st := store.NewMem()
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, nil)
+	v := a.In("acme/anna")
+	for id, session := range map[string]string{"1": "c", "2": "c", "3": "wrong"} {
+		run(t, a, arc.Objective{ID: id, Scope: "acme/anna", Session: session, Text: "Mail my lawyer about my divorce."})
+	}
+	kept := func() (keys []string) {
+		for e, err := range st.Scan(t.Context(), store.Range{}) {
+			require.NoError(t, err)
+			if strings.Contains(string(e.Value), "divorce") {
+				keys = append(keys, e.Key)
+			}
+		}
+		return keys
+	}
+	known, err := v.Known(t.Context())
+	require.NoError(t, err)
+	require.Len(t, known.Suggestions, 1)
+	require.NoError(t, v.Delete(t.Context(), "1"))
+	require.NoError(t, v.Delete(t.Context(), "3"))
+	known, err = v.Known(t.Context())
+	require.NoError(t, err)
+	require.Len(t, known.Suggestions, 1, "of run 2")
+	require.NoError(t, v.Delete(t.Context(), "2"))
+	require.Empty(t, kept())
+}
+
 // A wrong key, an empty account, or a gate that cannot tell, blocks the run and says so; it teaches nothing
 // about the work, and is no failure of the worker.
 func TestWrongKeyTeachesNothing(t *testing.T) {

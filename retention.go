@@ -16,9 +16,13 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Delete deletes a run that has ended, with its journal. What was learned from it stays. After an error call
-// it again: the run is Canceled meanwhile.
-func (v View) Delete(ctx context.Context, id string) error {
+// Delete deletes a run that has ended, with its journal, and forgets what was learned of it, as
+// learn.Layer.Forget does. What that says stays, and in its session the names of approaches; memories that you
+// made of it go by memory.Space.Revoke. After an error call it again: the run is Canceled meanwhile.
+func (v View) Delete(ctx context.Context, id string) error { return v.delete(ctx, id, true) }
+
+// delete is Delete. A run that is only old is not forgotten.
+func (v View) delete(ctx context.Context, id string, forget bool) error {
 	_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
@@ -28,11 +32,17 @@ func (v View) Delete(ctx context.Context, id string) error {
 		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
-		log, part := logPrefix(t.Scope, t.ID), partKey(t.Scope, t.ID, "")
-		for _, prefix := range []string{log, part + "advice/", part + "delivery/"} {
-			if err := t.tenant.deleteAll(ctx, prefix, ""); err != nil {
-				return err
+		part := partKey(t.Scope, t.ID, "")
+		errs := []error{
+			t.tenant.deleteAll(ctx, logPrefix(t.Scope, t.ID), ""), t.tenant.deleteAll(ctx, part, part+"objective"),
+		}
+		for n := 0; forget && n < t.Advices; n++ {
+			if err := t.tenant.layer.Forget(ctx, t.Scope, fmt.Sprint(t.ID, "/", n+1)); !missing(err) {
+				errs = append(errs, err)
 			}
+		}
+		if err := errors.Join(errs...); err != nil {
+			return err
 		}
 		return t.tenant.group.Update(ctx, func(b *store.Batch) error {
 			b.After(func(store.Revision) { v.agent.note(t.name) })
@@ -63,9 +73,9 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 }
 
 // Maintain keeps the scope, and those below it, small. It deletes runs that ended longer than Options.Retention
-// ago, and returns how many; then it calls Maintain of the learn.Layer, the memory.Space and the
-// identity.Identity. Where runs were deleted it has the files compacted, as Erase does. Call it once a day or
-// so. Jobs of a queue are not its: Dispatch sweeps these.
+// ago, and returns how many: what they taught stays. Then it calls Maintain of the learn.Layer, the memory.Space
+// and the identity.Identity. Where runs were deleted it has the files compacted, as Erase does. Call it once a
+// day or so. Jobs of a queue are not its: Dispatch sweeps these.
 func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 	a := v.agent
 	t, release, err := a.tenants.hold(ctx, v.scope)
@@ -100,7 +110,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 		if !r.Status.ended() || !r.Ended.Before(before) {
 			continue
 		}
-		if err := v.Delete(ctx, r.ID); err == nil {
+		if err := v.delete(ctx, r.ID, false); err == nil {
 			deleted++
 		} else if !isAny(err, ErrRunning, ErrState, store.ErrConflict) { // somebody tries it again
 			return deleted, err

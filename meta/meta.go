@@ -40,8 +40,7 @@ type session struct {
 	Resonance iar.Tracker // of the reflections
 }
 
-// outcome is how a try ended. Its goal is a digest: it is compared alone, and may have words of a case that
-// is to be forgotten.
+// outcome is how a try ended. Goal is a digest: it is compared alone, and its words may have to be forgotten.
 type outcome struct {
 	Goal, Approach string
 	Delivered      bool
