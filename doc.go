@@ -21,15 +21,9 @@
 //
 // A task that did not pass is tried again by the same worker with the complaint, then by another worker, then
 // by another plan. An outage spends no attempt: another worker takes what is not begun, or the run waits. A
-// person is asked where a worker's mode says so, and where the reasoner or a worker has questions.
-//
-// # Several processes
-//
-// Agents of several processes may share a store that is a [store.Changer]. A run names its process, and each
-// of its commits is conditional on its record (process.go): whoever takes up the run of a process that is
-// gone, 15 s after its last sign of life, makes all that the former one still does fail. Such a process
-// cancels its attempts itself after 10 s. A call of a worker that is no Step and not irreversible may so be
-// made twice, as after a crash.
+// person is asked where a worker's mode says so, and where the reasoner or a worker has questions. After a crash,
+// and where another process takes up the run (process.go), a call that is no Step and not irreversible may be
+// made twice.
 //
 // # Where things are
 //
