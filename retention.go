@@ -117,19 +117,14 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 		}
 	}
 	who, err := identity.New(t.group, v.scope, a.opts.Memory)
-	if err == nil {
-		_, err = t.layer.Maintain(ctx, v.scope, a.opts.Retention)
-	}
-	if err == nil {
-		_, err = t.bank.In(v.scope).Maintain(ctx)
-	}
-	if err == nil {
-		_, err = who.Maintain(ctx)
-	}
 	if err != nil {
 		return deleted, fmt.Errorf("arc: %w", err)
 	}
-	return deleted, t.deleteAll(ctx, v.scope.Key(dayKind, ""), dayKey(v.scope, before))
+	_, lessons := t.layer.Maintain(ctx, v.scope, a.opts.Retention)
+	_, memories := t.bank.In(v.scope).Maintain(ctx)
+	_, facts := who.Maintain(ctx)
+	days := t.deleteAll(ctx, v.scope.Key(dayKind, ""), dayKey(v.scope, before))
+	return deleted, errors.Join(lessons, memories, facts, days)
 }
 
 const erasePlace = "erase/" // then the scope: it and those below it are being erased, since the time kept there
