@@ -608,3 +608,21 @@ func TestALongChain(t *testing.T) {
 	require.NoError(t, s.Supersede(t.Context(), before, last))
 	require.Len(t, all(), 101)
 }
+
+// Thousands of memories of one form are each compared with few.
+func TestConsolidateComparesFew(t *testing.T) {
+	s, _ := space(t)
+	const n = 600
+	ds := make([]memory.Draft, n)
+	for i := range ds {
+		ds[i] = memory.Draft{Kind: memory.Fact, Content: fmt.Sprintf("order %d was shipped", i)}
+	}
+	_, err := s.RememberAll(t.Context(), ds)
+	require.NoError(t, err)
+	allocs := testing.AllocsPerRun(1, func() {
+		merged, near, err := s.Consolidate(t.Context())
+		require.NoError(t, err)
+		require.Zero(t, merged+len(near))
+	})
+	require.Less(t, allocs, 1000.*n)
+}

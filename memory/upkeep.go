@@ -107,7 +107,8 @@ func (t *table) alike(r *record) (out []*record) {
 		younger := cmp.Or(cmp.Compare(o.Created, r.Created), cmp.Compare(o.id, r.id)) > 0
 		return younger && o.sameStanding(r)
 	}}
-	for _, m := range t.ix.Search(&ask) {
+	found := t.ix.Search(&ask)
+	for _, m := range found[:min(len(found), ask.K)] { // without all that are as good as the last of them
 		if o := t.rows[m.Row]; r.equal(o) || near(o) {
 			out = append(out, o)
 		}
