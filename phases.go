@@ -906,7 +906,7 @@ func (t *turn) recalled(ctx context.Context) (*learn.Advice, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.advice = &learn.Advice{Case: t.asks()}
+	t.advice = &learn.Advice{Case: t.asks(), Why: "it was advised before"}
 	t.advice.Known = was.Known
 	return t.advice, nil
 }

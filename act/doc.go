@@ -7,13 +7,6 @@
 // [IdempotencyKey] the other side knows a call again. action.go has the order of a call, approval.go how
 // people are asked, journal.go what is kept, scene.go the context.
 //
-//	r, err := act.NewRunner([]act.Worker{{
-//		Name: "pay", Executor: pay, Irreversible: true, Mode: act.Gated, Gates: []act.Gate{receipt},
-//	}}, console, 0, nil)
-//	ctx = act.WithJournal(ctx, act.NewJournal(group, "run/7/", nil, nil, nil), nil)
-//	able, err := r.Able(task)
-//	attempt := r.Run(ctx, &act.Call{Case: reason.Case{Run: "7"}, Attempt: 1, Worker: able[0], Task: task})
-//
 // Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge
 // value of it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing
 // else. A Runner may be used concurrently; the parts that hosts bring are then called concurrently, too.

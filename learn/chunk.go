@@ -72,7 +72,7 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 		}
 	}
 	calls, why := m.calls(nil)
-	if why != "" || samePlan(calls, known) { // the rest was asked of the two that mean them
+	if why != "" || reason.SameCalls(calls, known) { // the rest was asked of the two that mean them
 		return known, why
 	}
 	if why = m.wrong(all); why != "" {

@@ -10,6 +10,7 @@
 package learn
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -64,6 +65,9 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	if !strings.HasPrefix(string(c.Data), `"`) {
 		c.Data = nil // no message
 	}
+	if now := l.now(); c.At.IsZero() || c.At.After(now) {
+		c.At = now
+	}
 	if c.ID == "" {
 		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
 	}
@@ -100,16 +104,17 @@ func cleaned[T any](s *redact.Sanitizer, v T) (out T, err error) {
 
 // Layer advises before a case is worked on, and learns from what came of it.
 type Layer struct {
-	opts  Options
-	group *store.Group
-	bank  *memory.Bank
-	book  *rank.Book
-	now   func() time.Time
-	clean *redact.Sanitizer           // nil: the owner has cleaned what it gives
-	read  *lru.Cache[string, *record] // records as they were decoded, by key
-	seed  uint64                      // of IDs
-	made  atomic.Uint64               // ids made
-	close func() error
+	opts    Options
+	group   *store.Group
+	bank    *memory.Bank
+	book    *rank.Book
+	now     func() time.Time
+	clean   *redact.Sanitizer           // nil: the owner has cleaned what it gives
+	read    *lru.Cache[string, *record] // records as they were decoded, by key
+	seed    uint64                      // of IDs
+	made    atomic.Uint64               // ids made
+	close   func() error
+	compact func(context.Context) error // the files of Open
 }
 
 // Bounds of an Advice.
@@ -139,6 +144,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 		return nil, errors.Join(err, st.Close())
 	}
 	l.close = func() error { return errors.Join(l.bank.Close(), st.Close()) }
+	l.compact = st.Compact
 	return l, nil
 }
 
@@ -168,7 +174,7 @@ func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 // closes them. The Group is the one that the parts commit by.
 func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *Layer, err error) {
 	l = &Layer{opts: *cmp.Or(o, &Options{}), group: g, bank: bank, book: book}
-	l.close = func() error { return nil }
+	l.close, l.compact = func() error { return nil }, func(context.Context) error { return nil }
 	if !(l.opts.Holdout >= 0 && l.opts.Holdout < 1) {
 		return nil, fmt.Errorf("learn: a holdout of %v is not in [0, 1)", l.opts.Holdout)
 	}
@@ -185,12 +191,13 @@ func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(
 // Close ends what Open and New have opened; a store that New was given stays open.
 func (l *Layer) Close() error { return l.close() }
 
-// Before returns what is known about a case. After an error the Advice is empty and usable: a host may go on.
+// Before returns what is known about a case. After an error the Advice has the case alone: a host may go on, and
+// give it to After.
 // A Case that is malformed or too large is a store.ErrInvalid.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	c, err := l.prepare(c)
 	if err != nil {
-		return Advice{}, err
+		return Advice{Case: c}, err // which After refuses, too
 	}
 	a, task := Advice{Case: c}, rank.Task{Skill: c.Skill, Key: c.Situation}
 	if err = l.group.Refresh(ctx); err == nil { // what other processes have committed
@@ -289,7 +296,7 @@ func (a *Advice) try(p *plan, now *shape, all []*plan) (why string) {
 
 // suggest adds a plan that has calls, unless the same are suggested.
 func (a *Advice) suggest(s reason.Suggestion, differs string) {
-	same := func(o reason.Suggestion) bool { return samePlan(o.Calls, s.Calls) }
+	same := func(o reason.Suggestion) bool { return reason.SameCalls(o.Calls, s.Calls) }
 	may := len(s.Calls) > 0 && !s.Retired && len(a.Suggestions) < maxSuggestions
 	if may && !slices.ContainsFunc(a.Suggestions, same) {
 		s.Name, s.Differs = fmt.Sprint("plan ", len(a.Suggestions)+1), differs
@@ -328,23 +335,29 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if v := l.in(scope); scope == "" || v.err != nil {
 		return cmp.Or(v.err, fmt.Errorf("learn: %w: Erase wants a scope that is named", store.ErrInvalid))
 	}
-	return l.bank.In(scope).Erase(ctx)
+	return cmp.Or(l.bank.In(scope).Erase(ctx), l.compact(ctx))
 }
 
 // Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories
 // of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, and,
 // as a list of words, what later cases were told of it. If the case has no outcome, its memories are
-// deleted all the same, and the error is [store.ErrNotFound].
+// deleted all the same, with its deliveries and warnings, and the error is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {
 		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")
 		return cmp.Or(err, b.Delete(l.in(scope).c.Scope.Key(givenKind, id), store.Any))
 	})
-	if err == nil || errors.Is(err, store.ErrNotFound) {
-		_, no := l.Memory(scope).Revoke(ctx, memory.Source{Run: id})
-		err = cmp.Or(no, err)
+	v := l.in(scope)
+	of := adviceID(&Case{Scope: v.c.Scope, ID: id})
+	for _, kind := range []string{planKind, warnKind} { // of an outcome that Maintain has deleted
+		v.scan(ctx, kind, func(e store.Entry, _ string) {
+			if bytes.Contains(e.Value, []byte(of)) {
+				v.err = l.change(ctx, e.Key, func(r *record) { r.takeBack(of) })
+			}
+		})
 	}
-	return err
+	_, no := l.Memory(scope).Revoke(ctx, memory.Source{Run: id})
+	return cmp.Or(v.err, no, err)
 }
 
 // outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
@@ -410,7 +423,7 @@ func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 	c, turns := v.c, strings.Join(turnsOf(v.c), "\n→ ") // as package extract writes an episode
 	also := slices.Concat(c.Also, scopesOf(c)[1:])
 	for _, q := range queries {
-		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), v.now(), c.Situation, also
+		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), c.At, c.Situation, also
 		hits, err := v.bank.In(c.Scope).Recall(ctx, q)
 		v.err = cmp.Or(v.err, err)
 		for i, h := range hits { // best first
@@ -473,10 +486,6 @@ func (v *look) warnings(ctx context.Context, id string, tell func(*warning) stri
 	for i, r := range from {
 		for _, o := range r.Refused {
 			w := all.warning(o)
-			if scopes[w] == 1 {
-				both := func(word string) bool { return holds(o.Said, word) }
-				w.Said = extract.Tell()(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both))
-			}
 			w.Events = append(w.Events, o.Events...)
 			slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 			if scopes[w]++; i == 0 {

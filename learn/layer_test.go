@@ -1679,7 +1679,8 @@ func TestWarningsOfTwoScopes(t *testing.T) {
 			require.Equal(t, "the account … of 2026 is closed", a.Warnings[0].Complaint)
 		}
 		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: fmt.Sprintf("the account 4711%d of 2026 is closed", i)})
-		require.Equal(t, fmt.Sprintf("the account 4711%d of 2026 is closed", i), b.before(c).Warnings[0].Complaint)
+		want := []string{"the account 47110 of 2026 is closed", "the account … of 2026 is closed"}
+		require.Equal(t, want[min(1, i)], b.before(c).Warnings[0].Complaint)
 	}
 }
 

@@ -112,11 +112,16 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	key := c.Scope.Key(givenKind, c.ID)
 	was, absent, err := codec.Load[given](ctx, b, key)
 	if err != nil || !was.At.IsZero() { // it was told before
+		if was.Case.Text != c.Text || string(was.Case.Inputs) != string(c.Inputs) {
+			was.Note = "this ID was another case, whose outcome is kept: give one that was edited an ID of its own"
+		}
 		return Learned{was.Ready, was.Note}, err
 	}
 	s, unread := shapeOf(&c)
-	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: l.now()}
-	g.Share, g.Held = l.opts.Holdout, l.opts.Holdout > 0 && l.HeldOut(&c)
+	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: c.At}
+	if a.Why != "" { // Before was asked
+		g.Share, g.Held = l.opts.Holdout, l.opts.Holdout > 0 && l.HeldOut(&c)
+	}
 	switch raw, err := json.Marshal(o.Plan); {
 	case err != nil:
 		g.Note, o.Plan = "a call has inputs that are no JSON", nil
@@ -143,7 +148,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	switch {
 	case unread != nil:
 		g.Note = unread.Error()
-	case a.Fires != nil && g.Note == "" && (o.Plan == nil || samePlan(o.Plan.Calls, a.Fires.Calls)):
+	case a.Fires != nil && g.Note == "" && (o.Plan == nil || reason.SameCalls(o.Plan.Calls, a.Fires.Calls)):
 		g.Fired, o.Plan = true, a.Fires // which counts, and teaches no new plan
 	case o.Plan != nil:
 		named := each(o.Failed, func(f reason.Failure) string { return f.Skill })
@@ -151,7 +156,10 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		g.Left = a.Fires != nil && slices.ContainsFunc(a.Fires.Calls, failed)
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
-		g.Note = g.tainted(o.Plan.Calls, complaints)
+		r, no := l.load(ctx, b, c.Scope.Key(planKind, s.key))
+		err = cmp.Or(err, no)
+		made := cmp.Or(r.plan(planID(o.Plan.Calls)), &plan{}).Deliveries
+		g.Note = g.tainted(o.Plan.Calls, complaints, made)
 	}
 	heard := iar.Words(append(turnsOf(&c), g.strangers...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
@@ -357,8 +365,8 @@ const (
 	refusedRef  = "refused"
 )
 
-// warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
-// a case without it, and that is no name, is its own: it is kept from nobody.
+// warning returns the one of a skill and class, a new one where there is none. It says what all that were like it
+// say. A word that a check has said of a case without it, and that is no name, is its own: it is kept from nobody.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
@@ -367,6 +375,8 @@ func (r *record) warning(like *warning) *warning {
 			return holds(strings.ToLower(like.Said), s) && !slices.Contains(like.Own, s) && !naming.MatchString(s)
 		}
 		w.Own = slices.DeleteFunc(slices.Clone(w.Own), its)
+		both := func(word string) bool { return holds(like.Said, word) }
+		w.Said = extract.Tell()(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both))
 		return w
 	}
 	w := *like
@@ -386,23 +396,31 @@ func (w *step) refuse(ctx context.Context) {
 		}
 		refused = append(refused, reason.Failure{Task: task, Complaint: o.Complaint})
 	}
+	said := func(c reason.PlanCall) string { return string(c.Inputs) }
+	others := append(each(cmp.Or(o.Plan, &reason.Plan{}).Calls, said), o.Answer) // what was made of the case
 	lessons := each(refused, func(f reason.Failure) *warning {
 		said := strings.TrimSpace(head(join(split(f.Complaint, s.in), brace), maxLesson))
-		own, class := extract.Lesson(said, textsOf(c, s), g.strangers)
+		own, class := extract.Lesson(said, textsOf(c, s), append(others, g.strangers...))
 		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(iar.Fold(class))}
 	})
-	passed := cmp.Or(calls, "another try at the same case")
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation
 		r.takeBack(of)
 		for i, lesson := range lessons {
 			lessons[i] = r.warning(lesson)
+			if lessons[i].Said == "" { // it cannot be told without the names of one case
+				lessons[i].Said, lessons[i].Own = lesson.Said, lesson.Own
+			}
 			lessons[i].Events = append(lessons[i].Events, event{Advice: of, Case: s.exact, At: g.At})
 		}
 		r.Refused = r.Refused[max(0, len(r.Refused)-maxWarnings):] // the last
 		for _, r := range r.Refused {
 			last := r.Events[len(r.Events)-1] // of another case nothing is known
 			if o.Verdict == Delivered && last.Instead == "" && last.Case == s.exact {
+				passed := "another try at the same case" // by the very calls, too
+				if r.Skill != "after "+calls {
+					passed = cmp.Or(calls, passed)
+				}
 				r.Events = append(r.Events, event{Advice: of, Case: s.exact, At: g.At, Instead: passed})
 			}
 			r.Events = r.Events[max(0, len(r.Events)-maxEvents):]
@@ -433,10 +451,17 @@ func (w *step) refuse(ctx context.Context) {
 // triggerOf is what the memory of a refusal is found by, and known for one of the case's own situation.
 func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
 
-// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a
-// whole value or as [iar.Copied] finds it, or it quotes a complaint.
-func (g *given) tainted(calls []reason.PlanCall, complaints []string) string {
+// tainted returns why a plan is not learned: a call says what a stranger said, and neither the case nor, of
+// itself, a delivery that was made before, as a whole value or as [iar.Copied] finds it; or it quotes a complaint.
+func (g *given) tainted(calls []reason.PlanCall, complaints []string, made []*delivery) string {
 	mine := append(wordsOf(g.shape.in), g.Case.Text)
+	for _, d := range made {
+		for _, s := range slices.Concat(d.slots...) {
+			if len(s.cut) == 1 { // no input said it
+				mine = append(mine, word(s.v))
+			}
+		}
+	}
 	copied := iar.Copied(mine, g.strangers, complaints)
 	for _, call := range calls {
 		v, err := schema.Read(call.Inputs)

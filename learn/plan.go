@@ -144,18 +144,6 @@ func summary(calls []reason.PlanCall) string {
 	return strings.Join(each(calls, func(c reason.PlanCall) string { return c.Name }), ", ")
 }
 
-// samePlan reports whether calls are the same, however their inputs are spelled.
-func samePlan(a, b []reason.PlanCall) bool {
-	return slices.EqualFunc(a, b, func(x, y reason.PlanCall) bool {
-		if x.Name != y.Name || string(x.Inputs) == string(y.Inputs) {
-			return x.Name == y.Name
-		}
-		v, err := schema.Canonical(x.Inputs)
-		w, err2 := schema.Canonical(y.Inputs)
-		return cmp.Or(err, err2) == nil && string(v) == string(w)
-	})
-}
-
 func (r *record) plan(id string) *plan {
 	if i := slices.IndexFunc(r.Plans, func(p *plan) bool { return p.ID == id }); i >= 0 {
 		return r.Plans[i]
@@ -273,6 +261,15 @@ func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 		w.failed(w.forget(ctx, w.b, casesOf(scope), r.Like))
 		w.failed(w.b.Delete(key, store.At(was.rev)))
 	}
+}
+
+// change has f change the record at a key in a commit of its own.
+func (l *Layer) change(ctx context.Context, key string, f func(*record)) error {
+	return l.group.Update(ctx, func(b *store.Batch) error {
+		w := &step{Layer: l, b: b}
+		w.edit(ctx, key, f)
+		return w.err
+	})
 }
 
 func copies[T any](of []*T) []*T { return each(of, func(v *T) *T { c := *v; return &c }) }
@@ -426,7 +423,7 @@ func (p *plan) fire(
 				why = cmp.Or(why, no)
 				continue
 			}
-			if calls != nil && !samePlan(calls, got) {
+			if calls != nil && !reason.SameCalls(calls, got) {
 				return nil, "its deliveries mean different calls for this case"
 			}
 			calls = got
@@ -622,21 +619,17 @@ func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestio
 	if was == nil || v.err != nil {
 		return false, cmp.Or(v.err, fmt.Errorf("learn: no plan %q in %q: %w", s.ID, v.c.Scope, store.ErrNotFound))
 	}
-	anew := !s.Retired && len(calls) > 0 && !samePlan(was.suggestion(v.s, found.Template).Calls, calls)
+	anew := !s.Retired && len(calls) > 0 && !reason.SameCalls(was.suggestion(v.s, found.Template).Calls, calls)
 	if was.Retired == s.Retired && !anew {
 		return false, nil
 	}
-	return true, l.group.Update(ctx, func(b *store.Batch) error {
-		w := &step{Layer: l, b: b}
-		w.edit(ctx, v.c.Scope.Key(planKind, key), func(r *record) {
-			p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
-			if p.Retired = s.Retired; anew {
-				p.Edit = calls
-			}
-			if anew || s.Retired {
-				p.Changed = l.now()
-			}
-		})
-		return w.err
+	return true, l.change(ctx, v.c.Scope.Key(planKind, key), func(r *record) {
+		p := r.ensure(of) // also where others delivered it: their deliveries stay where they are
+		if p.Retired = s.Retired; anew {
+			p.Edit = calls
+		}
+		if anew || s.Retired {
+			p.Changed = l.now()
+		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
@@ -25,6 +26,7 @@ type Case struct {
 	Lessons    memory.Scope     `cbor:",omitzero"`  // Scope ("") or one above, which shares what is learned
 	Also       []memory.Scope   `cbor:",omitzero"`  // other scopes that are recalled from, of the same tenant
 	Session    string           `cbor:",omitzero"`  // the thread of its episodes
+	At         time.Time        `json:",omitzero"`  // when it came, in the zone of its days; zero: now
 	Situation  string           `cbor:",omitzero"`  // the kind of case, in the host's words
 	Text       string           `cbor:",omitzero"`  // what is wanted, up to 64 KiB; in a subgoal: that
 	Inputs     json.RawMessage  `json:",omitempty"` // an object (else no plan): what varies
@@ -138,4 +140,16 @@ func (c *Case) Use(name string, inputs json.RawMessage) (*Plan, error) {
 // inside is a value of JSON as it stands in a string.
 func inside(raw json.RawMessage) string {
 	return strings.TrimSuffix(strings.TrimPrefix(string(raw), `"`), `"`)
+}
+
+// SameCalls reports whether calls have the same names and inputs, however these are spelled.
+func SameCalls(a, b []PlanCall) bool {
+	return slices.EqualFunc(a, b, func(x, y PlanCall) bool {
+		if x.Name != y.Name || string(x.Inputs) == string(y.Inputs) {
+			return x.Name == y.Name
+		}
+		v, err := schema.Canonical(x.Inputs)
+		w, err2 := schema.Canonical(y.Inputs)
+		return cmp.Or(err, err2) == nil && string(v) == string(w)
+	})
 }

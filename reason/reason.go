@@ -1,9 +1,6 @@
 // Package reason decides what to do. A [Reasoner] gets a [Brief] and returns a [Decision]: tasks, a suggested
 // plan, alternatives, an impasse with a subgoal, or questions. [LLM] is one on a [Model], which adapters are.
 //
-//	llm := &reason.LLM{Model: openai.New("gpt-5-mini", nil), Instructions: "We are a help desk."}
-//	d, err := llm.Decide(ctx, &reason.Brief{Case: reason.Case{Text: "Where is A-7471?"}, Workers: cards})
-//
 // A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits:
 // the error says what can be done ([Classify]), and the loop does it. Nothing is kept.
 //
