@@ -253,7 +253,7 @@ func (p *place) write(path, old, text string) error {
 }
 
 // Search is a reason.Source: of the folder's git repository, the five files in which most of the objective's
-// words of four letters and more stand, each cut to its share of the tokens. It needs a repository.
+// words of four letters and more stand, each cut behind a word to its share of the tokens. It needs a repository.
 func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (out []string, err error) {
 	hits := map[string]int{}
 	for _, word := range slices.Compact(slices.Sorted(strings.FieldsSeq(strings.ToLower(objective)))) {
@@ -272,7 +272,10 @@ func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (o
 	for _, f := range files[:min(len(files), 5)] {
 		data, err := os.ReadFile(filepath.Join(w.Dir(ctx), f))
 		if err == nil && utf8.Valid(data) { // three bytes count as a token
-			out = append(out, f+"\n"+strings.ToValidUTF8(string(data[:min(len(data), 3*tokens/5)]), ""))
+			if n := 3 * tokens / 5; n < len(data) { // whole words: of half a secret nobody knows what it is
+				data = data[:bytes.LastIndexAny(data[:n], " \n")+1]
+			}
+			out = append(out, f+"\n"+string(data))
 		}
 	}
 	return out, ctx.Err()

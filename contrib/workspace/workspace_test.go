@@ -114,6 +114,11 @@ func TestSearch(t *testing.T) {
 	require.Len(t, found, 2)
 	require.Contains(t, found[0], "mail.go\npackage mail\n// Send")
 	require.LessOrEqual(t, len(found[0]), 36+len("mail.go\n"))
+	for tokens := 20; tokens < 60; tokens++ {
+		found, err = w.Search(t.Context(), "Where are invoices sent? They are late.", tokens)
+		require.NoError(t, err)
+		require.Regexp(t, `\s$`, found[0], "no part of a word, which may be a secret")
+	}
 	var _ reason.Source = w.Search
 	for _, args := range []string{"config color.ui always", "config core.fsmonitor false-or-no-program"} {
 		cmd := exec.Command("git", strings.Fields(args)...)
