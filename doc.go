@@ -21,9 +21,8 @@
 //
 // A task that did not pass is tried again by the same worker with the complaint, then by another worker, then
 // by another plan. An outage spends no attempt: another worker takes what is not begun, or the run waits. A
-// person is asked where a worker's mode says so, and where the reasoner or a worker has questions. After a crash,
-// and where another process takes up the run (process.go), a call that is no Step and not irreversible may be
-// made twice.
+// person is asked where a worker's mode says so, and where the reasoner or a worker has questions. A call that is
+// no Step and not irreversible may be made twice: after a crash, or where another process takes up the run.
 //
 // # Where things are
 //

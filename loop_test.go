@@ -1303,13 +1303,15 @@ func TestEndedWithinACall(t *testing.T) {
 				<-ctx.Done()
 				return "", ctx.Err()
 			})
-			mail.Irreversible = true
+			book := tools.Func("book", "", func(context.Context, struct{}) (string, error) { return "booked", nil })
+			mail.Irreversible, book.Irreversible = true, true
 			model := reason.ModelFunc(func(ctx context.Context, r *reason.Request) (*reason.Response, error) {
 				said, err := reasontest.Call("mail", `{"To":"bob"}`)(ctx, r)
+				said.Calls = append(said.Calls, reason.ToolCall{ID: "2", Name: "book", Inputs: json.RawMessage(`{}`)})
 				said.Usage = &reason.Usage{Input: 100, Output: 10}
 				return said, err
 			})
-			chat := act.Worker{Name: "chat", Executor: tools.New(model, nil, mail), Gates: []act.Gate{act.NoGate}}
+			chat := act.Worker{Name: "chat", Executor: tools.New(model, nil, mail, book), Gates: []act.Gate{act.NoGate}}
 			st, o := store.NewMem(), &arc.Options{Daily: arc.Budget{Tokens: 100}}
 			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, o)
 			b, _ := agent(t, st, arc.Host{}, o)
@@ -1322,11 +1324,13 @@ func TestEndedWithinACall(t *testing.T) {
 				assert.Error(t, err)
 			}()
 			<-began
+			synctest.Wait()
 			end(t, a, b, func() { stop(); <-left })
 			call := `mail {"To":"bob"} in attempt 1: its end is not known, its idempotency key is ` + key
 			r, err := b.In("").Report(t.Context(), "7")
 			require.NoError(t, err)
 			require.Contains(t, r.Text, "\n"+call, how)
+			require.Contains(t, r.Text, "\nbook {} in attempt 1: done", how)
 			require.Contains(t, journal(t, b, "7"), "unknown_end: "+call, how)
 			require.Equal(t, &reason.Usage{Calls: 1, Input: 100, Output: 10}, r.Usage, how)
 			next, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, o)

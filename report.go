@@ -25,7 +25,7 @@ type Report struct {
 
 	// Text says in words, by the Status: the last delivery of a delivered run; a line for each question of one
 	// that asks, and for each thing that a waiting one waits for; the task or goal that a running one is at; why
-	// one is blocked or canceled, and a line for each irreversible call that it may have made.
+	// one is blocked or canceled, and a line for each irreversible call that it has or may have made.
 	Text string
 
 	Question string // of a run that asks: identifies what Text asks, for [View.Answer]

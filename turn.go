@@ -67,7 +67,7 @@ func (t *turn) event(kind, name, text string) {
 }
 
 // stageEnd ends the run in its Status, and stages the event of that, after those of what is staged. Where it
-// delivered nothing it tells of calls that may have been made all the same. What the run was told goes: nobody
+// delivered nothing it tells of what cannot be undone, and is done or may be. What the run was told goes: nobody
 // asks for it any more, and what a stranger said that is forgotten would still stand in it.
 func (t *turn) stageEnd(ctx context.Context) error {
 	if t.Status != Delivered {
@@ -79,7 +79,9 @@ func (t *turn) stageEnd(ctx context.Context) error {
 			}
 			if c.State == "begun" {
 				t.event("unknown_end", "", fence.Visible(c.Note))
-				t.Reason = strings.TrimPrefix(t.Reason+"\n"+fence.Visible(c.Note), "\n")
+			}
+			if c.State != "" { // it is done, or begun
+				t.Reason = fence.Clip(strings.TrimPrefix(t.Reason+"\n"+fence.Visible(c.Note), "\n"), maxText)
 			}
 		}
 	}

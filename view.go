@@ -83,8 +83,8 @@ var (
 )
 
 // Cancel ends a run, as a Stop button does, also one that is blocked, or under way: then it waits for the attempt
-// to end. One in another process ends within a second, and keeps nothing of what it does meanwhile. The Text of
-// the Report names each irreversible call that may have been made: look there before another run makes it again.
+// to end. One in another process ends within a second, and keeps nothing of what it does meanwhile. The Report's
+// Text names each irreversible call that was, or may have been, made: look there before another run makes it.
 //
 // One that has begun and stored nothing yet ends, and leaves nothing behind. Before that Cancel does not know of it:
 // after store.ErrNotFound it may begin yet, unless the ctx of Run ends, too.
