@@ -62,7 +62,11 @@ func (v View) Health(ctx context.Context) (Health, error) {
 				return h, err
 			case r.Status == Waiting, r.Status == Asking,
 				r.Status == Running && (r.Left || !rests[runKey(r.Scope, r.ID)].IsZero()):
-				waiting = append(waiting, t.line(ctx, v.scope, r))
+				line, err := t.line(ctx, v.scope, r)
+				if err != nil {
+					return h, err
+				}
+				waiting = append(waiting, line)
 			case r.Status == Running, r.Status == Canceled:
 			case r.Ended.Before(since) && (r.Status != Blocked || r.Verdict != ""):
 			default:
@@ -87,7 +91,8 @@ func (v View) Health(ctx context.Context) (Health, error) {
 		if row == i {
 			row++
 		}
-		wrong = append(wrong, t.line(ctx, v.scope, r))
+		line, _ := t.line(ctx, v.scope, r) // of one that has ended nothing is read
+		wrong = append(wrong, line)
 	}
 	share := float64(delivered) / float64(max(1, recent))
 	switch {
@@ -140,8 +145,8 @@ func savings(ended []*record) string {
 
 // line is a run that is not delivered, or was judged wrong, on a line of its own; one of a scope below top is
 // told with that scope.
-func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
-	out, _ := t.report(ctx, r, &delivered{Text: r.Reason}) // what it delivered is not read
+func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) (string, error) {
+	out, err := t.report(ctx, r, &delivered{Text: r.Reason}) // what it delivered is not read
 	id := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, ""))
 	status, why := string(r.Status), ""
 	switch r.Status {
@@ -152,7 +157,7 @@ func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) string {
 	case Running:
 		why = " (nobody works on it: View.Resume)"
 	}
-	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), why, fence.Line(out.Text))
+	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), why, fence.Line(out.Text)), err
 }
 
 // saved says what plans have saved in all, and between which bounds a run where these are known: figures of a

@@ -3,6 +3,7 @@ package arc_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -258,4 +259,34 @@ func TestHealthReads(t *testing.T) {
 	_, err := a.In("acme").Health(t.Context())
 	require.NoError(t, err)
 	require.Less(t, st.n.Load(), int64(30+30+10), "its records and the next scope of each")
+}
+
+// unread is a store of which a part cannot be read for a while.
+type unread struct {
+	store.Store
+	part atomic.Pointer[string]
+}
+
+func (u *unread) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	if part := u.part.Load(); part != nil && strings.Contains(r.Prefix, *part) {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, errors.New("the disk is gone")) }
+	}
+	return u.Store.Scan(ctx, r)
+}
+
+// What a run waits for cannot be read: that is an error, be it of the run or of all.
+func TestHealthUnread(t *testing.T) {
+	pay := (&arctest.Worker{}).As("bank")
+	pay.Mode = act.Gated
+	st := &unread{Store: store.NewMem()}
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{pay}}, nil)
+	run(t, a, arc.Objective{ID: "7", Text: "pay"})
+	st.part.Store(new("//log/"))
+	_, err := a.In("").Health(t.Context())
+	require.ErrorContains(t, err, "the disk is gone")
+	_, err = a.In("").Report(t.Context(), "7")
+	require.ErrorContains(t, err, "the disk is gone")
+	for _, err := range a.In("").Unfinished(t.Context()) {
+		require.ErrorContains(t, err, "the disk is gone")
+	}
 }

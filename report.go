@@ -68,12 +68,10 @@ const (
 	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted
 )
 
-// report makes the Report of a record. What it delivered is read if d, which a turn has at hand, is nil.
+// report makes the Report of a record; beside an error, without what could not be read. What it delivered is
+// read if d, which a turn has at hand, is nil.
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, error) {
-	open, err := t.open(ctx, r)
-	if err != nil {
-		return nil, err
-	}
+	open, err := t.open(ctx, r) // of a run that has ended nothing is read
 	out := &Report{
 		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
 		Approvals: open, Attempts: r.Attempts, Usage: r.usage(),
@@ -88,11 +86,8 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, 
 	switch r.Status {
 	case Delivered:
 		if n := r.Deliveries[len(r.Deliveries)-1]; d == nil {
-			last, _, err := load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
-			if err != nil {
-				return nil, err
-			}
-			d = &last
+			last, _, unread := load[delivered](ctx, t.group.Store(), partKey(r.Scope, r.ID, deliveryName(n)))
+			d, err = &last, unread
 		}
 		out.Output, out.Text = d.Output, cmp.Or(d.Text, schema.Words(d.Output))
 	case Running:
@@ -111,5 +106,5 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, 
 	default:
 		out.Text = cmp.Or(r.Reason, string(r.Status))
 	}
-	return out, nil
+	return out, err
 }
