@@ -62,14 +62,12 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		due, entry := dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID), dueEntry{Scope: p.Scope, ID: p.Run, Kind: dueRuled}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
-		if err = act.Rule(ctx, j, r); err == nil {
-			a.wake()
-			return nil
-		}
+		err = act.Rule(ctx, j, r)
+		a.wake()
 		if errors.Is(err, store.ErrConflict) {
-			err = fmt.Errorf("%w: %w", ErrState, err)
+			return fmt.Errorf("%w: %w", ErrState, err)
 		}
-		return fmt.Errorf("arc: %w", err)
+		return err
 	}
 	return fmt.Errorf("%w: the approval %q is open in no run of %q: it was ruled on, its Deadline has passed, or its "+
 		"attempt or run has ended", ErrState, r.Approval, v.scope)

@@ -1211,6 +1211,33 @@ func TestCancelAtOnce(t *testing.T) {
 	require.Empty(t, w.Calls())
 }
 
+// Who cancels a run and does not wait until it has stopped, as the request of a Stop button may not, has canceled it
+// all the same: it does not go on when the store is opened again.
+func TestCancelAndGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st, calls := store.NewMem(), 0
+		deaf := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+				calls++
+				time.Sleep(10 * time.Second)
+				return nil, ctx.Err()
+			})}
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{deaf}}, nil)
+		go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "7", Text: "write"}) }()
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, a.In("").Cancel(ctx, "7", "not needed"), context.DeadlineExceeded)
+		time.Sleep(time.Minute)
+		require.NoError(t, a.Close())
+		a, _ = agent(t, st, arc.Host{Workers: []act.Worker{deaf}}, nil)
+		time.Sleep(time.Minute)
+		r, err := a.In("").Report(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, []any{arc.Canceled, "not needed", 1}, []any{r.Status, r.Text, calls})
+	})
+}
+
 // To look for a run that is not there is not in the way of one that begins under its ID.
 func TestCancelBeforeRun(t *testing.T) {
 	st := &looking{Store: store.NewMem()}

@@ -83,8 +83,9 @@ var (
 )
 
 // Cancel ends a run, as a Stop button does, also one that is blocked, or under way: then it waits for the attempt
-// to end. One in another process ends within a second, and keeps nothing of what it does meanwhile. The Report's
-// Text names each irreversible call that was, or may have been, made: look there before another run makes it.
+// to end; where ctx ends first it is canceled all the same, unless the Agent is closed before that. One in another
+// process ends within a second, and keeps nothing of what it does meanwhile. The Report's Text names each
+// irreversible call that was, or may have been, made: look there before another run makes it.
 //
 // One that has begun and stored nothing yet ends, and leaves nothing behind. Before that Cancel does not know of it:
 // after store.ErrNotFound it may begin yet, unless the ctx of Run ends, too.
@@ -109,6 +110,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			return err
 		}
 		if err := v.agent.untilFree(ctx, runKey(v.scope, id), errCanceled); err != nil {
+			v.agent.runs.Go(func() { _ = v.Cancel(context.WithoutCancel(ctx), id, why) })
 			return err
 		}
 		begun = true
