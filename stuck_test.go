@@ -125,7 +125,7 @@ func TestTrace(t *testing.T) {
 	require.Equal(t, []string{">run>act failed", ">run>act permission"}, failed, "an attempt that did not pass")
 }
 
-// What is known of a person is told to reasoner and worker.
+// What is known of a person is told to reasoner and worker, and runs are events where the identity infers.
 func TestIdentity(t *testing.T) {
 	r, w := planned(arctest.Tasks("", task("write", ""))), &arctest.Worker{}
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
@@ -138,10 +138,22 @@ func TestIdentity(t *testing.T) {
 	run(t, a, o)
 	require.Equal(t, told, r.Briefs()[0].Facts)
 	require.Equal(t, told, w.Calls()[0].Facts)
+	seen, err := who.Recent(t.Context(), 0)
+	require.NoError(t, err)
+	require.Empty(t, seen, "nothing is inferred unasked")
+	require.NoError(t, who.SetProfile(t.Context(), identity.Profile{AutoInfer: true}))
+	for range 4 {
+		run(t, a, o)
+	}
+	_, err = a.In("acme/anna").Maintain(t.Context())
+	require.NoError(t, err)
+	facts, err := who.List(t.Context())
+	require.NoError(t, err)
+	require.Len(t, facts, 2)
 	run(t, a, arc.Objective{Scope: "acme/ben", Text: "write a letter"})
-	require.Empty(t, w.Calls()[1].Facts, "another's")
+	require.Empty(t, w.Calls()[5].Facts, "another's")
 	run(t, a, arc.Objective{Scope: "acme/anna", Text: "write a letter", Fresh: true})
-	require.Empty(t, w.Calls()[2].Facts)
+	require.Empty(t, w.Calls()[6].Facts)
 }
 
 func TestApprovalsEnd(t *testing.T) {

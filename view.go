@@ -273,7 +273,8 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 }
 
 // Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that
-// are worth telling for their objective.
+// are worth telling for their objective. Where its Profile has AutoInfer, each delivered run with a
+// Situation is an event of it.
 func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {

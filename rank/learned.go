@@ -9,11 +9,8 @@ import (
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case
 // (Task.Key), and explores. The Score is that worth, in successes an attempt. What a sample is worth is its
-// Reward, or
-//
-//	success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars)
-//
-// where success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. So a dollar is
+// Reward, or success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars), where
+// success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. So a dollar is
 // a tenth of a success: where it is more to you, give a Reward, or use [Book.Ladder]. An unknown cost counts as
 // 0: have all candidates tell one (reason.Price). Evidence fades with a half-life of 30 days. A candidate is
 // taken for another one, of whom nothing is known, when its samples add up to 20 standard deviations beyond

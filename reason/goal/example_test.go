@@ -76,3 +76,33 @@ goals:
 	// goal/ci.green/000001 three tests repaired <nil>
 	// met domains.ci.data.failing is 0
 }
+
+// Each field of a goal, with its default.
+func ExampleGoals_Load() {
+	goals := new(goal.Goals)
+	err := goals.Load([]byte(`
+goals:
+  - id: ci.green                         # at most 128 bytes
+    description: no test fails on main   # for people, and for the worker
+    severity: high                       # critical, high, medium (the default) or low
+    selector: domains.ci.data.failing
+    max: 0                               # a threshold: min, max or both, which are within
+    cooldown: 90s                        # after a success, the default
+  - id: bot.connected
+    selector: domains.bot.data.state
+    operator: in                         # an invariant: truthy (the default), falsy, eq, neq, in, not_in
+    expected: [up, starting]
+  - id: work.balanced
+    type: distribution                   # threshold, invariant or distribution, as its fields say
+    selector: domains.flow.data.work
+    distribution: {feature: 0.6, defect: 0.4}
+    tolerance: 0.2                       # 0.1 is the default
+    enabled: false
+`))
+	fmt.Println(err)
+	err = goals.Load([]byte("goals:\n  - id: ci.green\n    selector: domains.ci.data.failing\n    most: 0\n"))
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// goal: the goals stay as they were: yaml: line 4: field most not found in type goal.goal
+}

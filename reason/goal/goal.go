@@ -83,25 +83,8 @@ type verdict struct {
 // Goals is a set of goals, which may be replaced while it is in use. The zero Goals is empty.
 type Goals struct{ set atomic.Pointer[[]goal] }
 
-// Load replaces the goals by those of a document:
-//
-//	goals:
-//	  - id: ci.green                         # at most 128 bytes
-//	    description: no test fails on main   # for people, and for the worker
-//	    severity: high                       # critical, high, medium (the default) or low
-//	    selector: domains.ci.data.failing
-//	    max: 0                               # a threshold: min, max or both, which are within
-//	    cooldown: 90s                        # after a success, the default
-//	  - id: bot.connected
-//	    selector: domains.bot.data.state
-//	    operator: in                         # an invariant: truthy (the default), falsy, eq, neq, in, not_in
-//	    expected: [up, starting]
-//	  - id: work.balanced
-//	    type: distribution                   # threshold, invariant or distribution, as its fields say
-//	    selector: domains.flow.data.work
-//	    distribution: {feature: 0.6, defect: 0.4}
-//	    tolerance: 0.2                       # 0.1 is the default
-//	    enabled: false
+// Load replaces the goals by those of a YAML document, a list "goals" of what its Example shows: id, description,
+// severity, enabled, cooldown, selector, and the fields of a threshold, an invariant or a distribution.
 //
 // A distribution is of the values of a list or an object; in an object of numbers it is the share of each in
 // their sum. Values of different types are never equal, nor texts of other bytes, as the two forms of é. What is
