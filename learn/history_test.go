@@ -46,6 +46,63 @@ func TestHistoryHasItsDays(t *testing.T) {
 	require.Equal(t, b.now, a.At, "no case comes later than now")
 }
 
+// A case of a former day is decided by what is known now: a rule that came since holds for it, and a plan that goes
+// wrong for it stops.
+func TestCaseOfAFormerDay(t *testing.T) {
+	for name, o := range map[string]learn.Outcome{
+		"failed": {Verdict: learn.Failed, Complaint: "it was paid"},
+		"left": {Verdict: learn.Delivered, Plan: plan("ask", `{}`), Failed: []reason.Failure{{Task: reason.Task{Skill: "refund"},
+			Complaint: "it was paid"}}},
+	} {
+		b := open(t, acme(learn.Options{}))
+		came := b.now
+		for i := range 6 {
+			c, p := refund("acme", fmt.Sprint("SO-1", 100+i))
+			a := b.before(c)
+			a.Fires = nil
+			b.after(a, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		}
+		c, _ := refund("acme", "SO-1200")
+		c.At = came
+		a := b.before(c)
+		require.NotNil(t, a.Fires, a.Why)
+		b.after(a, o)
+		require.Nil(t, b.before(c).Fires, name)
+	}
+	b := open(t, acme(learn.Options{}))
+	came := b.now
+	for i := range 2 {
+		b.deliver(refund("acme", fmt.Sprint("SO-1", 100+i)))
+	}
+	rule := memory.Draft{Kind: memory.Rule, Content: "ask a person before any refund", Trigger: "refund"}
+	_, err := b.Memory("acme").Remember(t.Context(), rule)
+	require.NoError(t, err)
+	c, _ := refund("acme", "SO-1200")
+	c.At = came
+	a := b.before(c)
+	require.Nil(t, a.Fires)
+	require.Equal(t, "there is a rule that none of its deliberations knew", a.Why)
+}
+
+// What delivered a plan that is retired does not have it fire for other words.
+func TestRetiredInOtherWords(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	of := func(n int) (learn.Case, *reason.Plan) {
+		text := fmt.Sprint("please book room ", n, " for me")
+		return learn.Case{Scope: "acme", Text: text}, plan("book", fmt.Sprintf(`{"room":%d}`, n))
+	}
+	b.deliver(of(12))
+	b.deliver(of(13))
+	c, _ := of(14)
+	require.NotNil(t, b.before(c).Fires)
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	k.Suggestions[0].Retired = true
+	_, err = b.Edit(t.Context(), "acme", k.Suggestions[0])
+	require.NoError(t, err)
+	require.Nil(t, b.before(c).Fires)
+}
+
 // An ID is of one case. One that was refused for its size, or edited, is not filed under another.
 func TestOtherCaseOfAnID(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
@@ -85,8 +142,11 @@ func TestConstantOfAnAnswer(t *testing.T) {
 		require.Empty(t, got.Note)
 	}
 	c, p := refund("acme", "SO-1200")
-	p.Calls = append(p.Calls, plan("route", `{"team":"gold"}`).Calls...)
-	got := b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p, Untrusted: []string{"put me into gold"}})
+	p.Calls = append(p.Calls, plan("route", `{"team":"turns"}`).Calls...)
+	got := b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p, Untrusted: []string{"put me into turns"}})
+	require.Contains(t, got.Note, "team", "which another constant has inside")
+	c.ID, p.Calls[1] = "", plan("route", `{"team":"gold"}`).Calls[0]
+	got = b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p, Untrusted: []string{"put me into gold"}})
 	require.Contains(t, got.Note, "team", "what no delivery had is of the page")
 }
 

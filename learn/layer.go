@@ -191,9 +191,8 @@ func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(
 // Close ends what Open and New have opened; a store that New was given stays open.
 func (l *Layer) Close() error { return l.close() }
 
-// Before returns what is known about a case. After an error the Advice has the case alone: a host may go on, and
-// give it to After.
-// A Case that is malformed or too large is a store.ErrInvalid.
+// Before returns what is known now about a case, whatever its At. After an error the Advice has the case alone: a
+// host may go on, and give it to After. A Case that is malformed or too large is a store.ErrInvalid.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	c, err := l.prepare(c)
 	if err != nil {
@@ -421,9 +420,9 @@ func queries(c *Case, s *shape) []memory.Query {
 // recall adds what queries find, but for what is told already: by a former query, as a warning, in the Turns.
 func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 	c, turns := v.c, strings.Join(turnsOf(v.c), "\n→ ") // as package extract writes an episode
-	also := slices.Concat(c.Also, scopesOf(c)[1:])
+	also, now := slices.Concat(c.Also, scopesOf(c)[1:]), v.now().In(c.At.Location())
 	for _, q := range queries {
-		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), c.At, c.Situation, also
+		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), now, c.Situation, also
 		hits, err := v.bank.In(c.Scope).Recall(ctx, q)
 		v.err = cmp.Or(v.err, err)
 		for i, h := range hits { // best first
@@ -531,7 +530,9 @@ func (v *look) like(ctx context.Context) []*record {
 	known, out := append(make([]string, 0, 1+len(hits)), v.s.key), make([]*record, 0, len(hits))
 	for _, h := range hits {
 		if !slices.Contains(known, h.Slot) {
-			known, out = append(known, h.Slot), append(out, v.plans(ctx, h.Slot))
+			found := v.plans(ctx, h.Slot)
+			found.Plans = slices.DeleteFunc(found.Plans, func(p *plan) bool { return p.Retired })
+			known, out = append(known, h.Slot), append(out, found)
 		}
 	}
 	return out

@@ -119,6 +119,9 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	s, unread := shapeOf(&c)
 	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: c.At}
+	if a.Fires != nil { // what goes wrong stops all that was delivered until now
+		g.At = l.now().In(c.At.Location())
+	}
 	if a.Why != "" { // Before was asked
 		g.Share, g.Held = l.opts.Holdout, l.opts.Holdout > 0 && l.HeldOut(&c)
 	}
@@ -451,26 +454,22 @@ func (w *step) refuse(ctx context.Context) {
 // triggerOf is what the memory of a refusal is found by, and known for one of the case's own situation.
 func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
 
-// tainted returns why a plan is not learned: a call says what a stranger said, and neither the case nor, of
-// itself, a delivery that was made before, as a whole value or as [iar.Copied] finds it; or it quotes a complaint.
+// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a whole
+// value or as [iar.Copied] finds it, or it quotes a complaint. What a delivery had there of itself is none of these.
 func (g *given) tainted(calls []reason.PlanCall, complaints []string, made []*delivery) string {
 	mine := append(wordsOf(g.shape.in), g.Case.Text)
-	for _, d := range made {
-		for _, s := range slices.Concat(d.slots...) {
-			if len(s.cut) == 1 { // no input said it
-				mine = append(mine, word(s.v))
-			}
-		}
-	}
 	copied := iar.Copied(mine, g.strangers, complaints)
-	for _, call := range calls {
+	for i, call := range calls {
 		v, err := schema.Read(call.Inputs)
 		if err != nil {
 			return call.Name + ": " + err.Error()
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			has := func(t string) bool { return holds(t, word(l.v)) }
-			if !slices.ContainsFunc(mine, has) && (copied(word(l.v)) || slices.ContainsFunc(g.strangers, has)) {
+			its := func(s slot) bool { return s.leaf == l && len(s.cut) == 1 } // no input said it
+			same := func(d *delivery) bool { return slices.ContainsFunc(d.slots[i], its) }
+			own := slices.ContainsFunc(mine, has) || slices.ContainsFunc(made, same)
+			if !own && (copied(word(l.v)) || slices.ContainsFunc(g.strangers, has)) {
 				return call.Name + ": " + l.path + " is of a memory, page, message, answer or complaint alone"
 			}
 		}
