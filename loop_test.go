@@ -1366,6 +1366,36 @@ func TestEndedWithinACall(t *testing.T) {
 	}
 }
 
+// An outage that lasts blocks a run that has paid already: it says so, or whoever begins another one pays twice. Tried
+// again it goes on where it was.
+func TestOutageTellsWhatIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		paid, away := 0, true
+		pay := tools.Func("pay", "", func(context.Context, struct{}) (string, error) { paid++; return "paid", nil })
+		pay.Irreversible = true
+		model := reason.ModelFunc(func(ctx context.Context, r *reason.Request) (*reason.Response, error) {
+			switch {
+			case len(r.Messages) == 1:
+				return reasontest.Call("pay", `{}`)(ctx, r)
+			case away:
+				return nil, &reason.Error{Class: reason.Unavailable}
+			}
+			return reasontest.Say("it is paid")(ctx, r)
+		})
+		w := act.Worker{Name: "bank", Executor: tools.New(model, nil, pay), Gates: []act.Gate{act.NoGate}}
+		a, story := agent(t, nil, arc.Host{Workers: []act.Worker{w}}, nil)
+		r := run(t, a, arc.Objective{ID: "7", Text: "Pay the bill."})
+		require.Equal(t, []any{arc.Blocked, arc.Outage}, []any{r.Status, r.Cause})
+		require.Equal(t, "unavailable\npay {} in attempt 1: done", r.Text)
+		require.Contains(t, *story, "blocked outage: "+r.Text)
+		away = false
+		r, err := a.In("").Retry(t.Context(), "7", "")
+		require.NoError(t, err)
+		require.Equal(t, "it is paid", r.Text)
+		require.Equal(t, []int{1, 1}, []int{paid, r.Attempts})
+	})
+}
+
 // Who watches no run in particular is told that some run has gone on, until the context ends.
 func TestWatchAny(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("shop")}}, nil)

@@ -870,7 +870,7 @@ func (t *turn) ask(context.Context) (phase, error) {
 }
 
 // wait stops the run for a while that doubles with each try.
-func (t *turn) wait(context.Context) (phase, error) {
+func (t *turn) wait(ctx context.Context) (phase, error) {
 	now, w := t.now(), &t.Wait
 	if w.Since.IsZero() {
 		w.Since = now
@@ -885,9 +885,8 @@ func (t *turn) wait(context.Context) (phase, error) {
 			w.Why += " (again after " + now.Add(w.For).UTC().Format(time.RFC3339) + ")"
 		}
 		t.block(Outage, w.Why) // and stays where it is: Retry goes on there, by Tries with a look at the budget
-		t.Status, t.Ended, t.Wait = Blocked, now, waiting{Tries: 1}
-		t.event(string(Blocked), string(Outage), t.Reason)
-		return t.Back, nil
+		t.Status, t.Wait = Blocked, waiting{Tries: 1}
+		return t.Back, t.stageEnd(ctx)
 	}
 	t.Due = now.Add(min(max(pause, w.For), left)) // the last try is when the patience ends
 	w.Tries, w.Away = w.Tries+1, nil

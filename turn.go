@@ -102,11 +102,13 @@ func (t *turn) stageEnd(ctx context.Context) error {
 			}
 		}
 	}
-	t.Usage, t.Current = t.Usage.Add(t.Current.Usage), attempt{}
-	t.Ended, t.Wait, t.Questions = t.now(), waiting{}, nil
+	t.Ended, t.Questions = t.now(), nil
+	if t.Cause != Outage { // else Retry goes on where it is, with what it was told
+		t.Usage, t.Current, t.Wait = t.Usage.Add(t.Current.Usage), attempt{}, waiting{}
+	}
 	t.stage(func(_ context.Context, b *store.Batch) error {
 		t.event(string(t.Status), string(t.Cause), t.Reason)
-		for n := range t.Advices {
+		for n := 0; n < t.Advices && t.Cause != Outage; n++ {
 			if err := b.Delete(partKey(t.Scope, t.ID, adviceName(n+1)), store.Any); err != nil {
 				return err
 			}
