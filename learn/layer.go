@@ -148,7 +148,8 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	return l, nil
 }
 
-// New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own.
+// New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own. Over
+// one that is no [store.Changer] open one of a tenant: a second does not see what the first learns.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	if _, part := st.(interface{ Prefix() string }); part || call.None(st) {
@@ -339,8 +340,8 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 
 // Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories
 // of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, and,
-// as a list of words, what later cases were told of it. If the case has no outcome, its memories are
-// deleted all the same, with its deliveries and warnings, and the error is [store.ErrNotFound].
+// as a list of words, what later cases were told of it. An After that comes later keeps it again. If the case has
+// no outcome, its memories, deliveries and warnings are deleted all the same, and it is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {
 		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")

@@ -93,8 +93,8 @@ type given struct {
 
 // After learns from what came of a case. If the case Failed by the plan that fired, or other calls delivered it
 // after a call of that plan was in Failed, the plan and its rivals stop: each fires again after two later
-// deliveries. After an error call it again: a second After of an Advice changes nothing, and returns what the
-// first did. Without a Before, give it an Advice with the Case alone.
+// deliveries. After an error call it again: a second After of an Advice changes nothing while Maintain keeps its
+// outcome, and returns what the first did. Without a Before, give it an Advice with the Case alone.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)

@@ -36,7 +36,7 @@ type Case struct {
 	Skill      string           `cbor:",omitzero"`  // of the step, for Candidates and for warnings
 	Candidates []rank.Candidate `cbor:",omitzero"`  // to be ranked
 	Turns      []Message        `cbor:",omitzero"`  // what was said before; the user's count for recall
-	Actor      string           `cbor:",omitzero"`  // who asks; "": nothing is kept as episodes
+	Actor      string           `cbor:",omitzero"`  // who asks, of whom episodes are kept; it separates nobody
 	Fresh      bool             `cbor:",omitzero"`  // nothing is recalled or fires; the outcome is learned
 
 	Known
