@@ -79,9 +79,9 @@ type aim struct {
 	Advised int    `cbor:"2,keyasint,omitzero"` // number of its advice; 0: none yet
 
 	Plan         []reason.Task       `cbor:"3,keyasint,omitzero"`
-	Next         int                 `cbor:"4,keyasint,omitzero"` // of Plan
-	Planner      planner             `cbor:"5,keyasint,omitzero"`
-	Stuck        bool                `cbor:"8,keyasint,omitzero"` // it was told that the session does not get on
+	Next         int                 `cbor:"4,keyasint,omitzero"`  // of Plan
+	Planner      planner             `cbor:"26,keyasint,omitzero"` // 5 to 7 were something else
+	Stuck        bool                `cbor:"8,keyasint,omitzero"`  // it was told that the session does not get on
 	Approach     string              `cbor:"9,keyasint,omitzero"`
 	Alternatives []reason.Decision   `cbor:"10,keyasint,omitzero"`
 	Preferences  []reason.Preference `cbor:"11,keyasint,omitzero"`
