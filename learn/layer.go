@@ -339,9 +339,10 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 }
 
 // Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories
-// of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, and,
-// as a list of words, what later cases were told of it. An After that comes later keeps it again. If the case has
-// no outcome, its memories, deliveries and warnings are deleted all the same, and it is [store.ErrNotFound].
+// of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, a
+// complaint that other cases came to, too, and, as a list of words, what later cases were told of it. An After that
+// comes later keeps it again. If the case has no outcome, its memories, deliveries and warnings are deleted all the
+// same, and it is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {
 		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")
