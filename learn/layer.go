@@ -257,7 +257,7 @@ func (v *look) advisePlans(ctx context.Context, a *Advice) {
 	c, s := v.c, v.s
 	texts := append(textsOf(c, s), c.Situation, string(c.Data))
 	tell := extract.Tell(texts...)
-	own := func(w *warning) string { return cmp.Or(tell(w.Said, w.Own), untold) }
+	own := func(w *warning) string { return tell(w.Said, w.Own) }
 	a.Warnings = v.warnings(ctx, situationKey(c, s), own)
 	found := v.plans(ctx, s.key)
 	for _, p := range found.Plans {
@@ -338,11 +338,10 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	return cmp.Or(l.bank.In(scope).Erase(ctx), l.compact(ctx))
 }
 
-// Forget deletes a case, by the ID of its Advice: its outcome and episode, what was learned of it, and memories
-// of the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, a
-// complaint that other cases came to, too, and, as a list of words, what later cases were told of it. An After that
-// comes later keeps it again. If the case has no outcome, its memories, deliveries and warnings are deleted all the
-// same, and it is [store.ErrNotFound].
+// Forget deletes a case, by the ID of its Advice: outcome, episode, what was learned of it, and memories of the scope
+// with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, a complaint that other
+// cases came to, too, and, as a list of words, what later cases were told of it. An After that comes later keeps it
+// again. Without an outcome all the rest is deleted all the same, and it is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {
 		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")
@@ -499,7 +498,7 @@ func (v *look) warnings(ctx context.Context, id string, tell func(*warning) stri
 		return cmp.Or(cmp.Compare(scopes[b], scopes[a]), last(b).Compare(last(a)))
 	})
 	for _, w := range all.Refused {
-		told := reason.Warning{Skill: w.Skill, Complaint: tell(w)}
+		told := reason.Warning{Skill: w.Skill, Complaint: cmp.Or(tell(w), untold)}
 		for _, e := range w.Events {
 			if told.Instead = e.Instead; e.Instead == "" { // it is open while its last event is a complaint
 				told.Times++

@@ -1682,6 +1682,16 @@ func TestWarningsOfTwoScopes(t *testing.T) {
 		want := []string{"the account 47110 of 2026 is closed", "the account … of 2026 is closed"}
 		require.Equal(t, want[min(1, i)], b.before(c).Warnings[0].Complaint)
 	}
+	for i, name := range []string{"Otto", "Ida"} {
+		c := learn.Case{Scope: memory.Scope(fmt.Sprint("acme/", i)), Lessons: "acme", Situation: "orders", Text: "我是 " + name}
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "不对 " + name + " 的订单"})
+	}
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.Len(t, k.Warnings, 2)
+	for _, w := range k.Warnings {
+		require.NotEmpty(t, w.Complaint, "what cannot be told without a name is said to be that")
+	}
 }
 
 // The same in a script without spaces, where nobody sees which letters are a name: 张 and 李 are of one scope each.
