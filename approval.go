@@ -63,6 +63,7 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
 		err = act.Rule(ctx, j, r)
+		a.note(runKey(p.Scope, p.Run))
 		a.wake()
 		if errors.Is(err, store.ErrConflict) {
 			return fmt.Errorf("%w: %w", ErrState, err)

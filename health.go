@@ -143,8 +143,7 @@ func savings(ended []*record) string {
 	return saved(u.Calls, "model calls", "%v model calls", 10) + ";\n  " + saved(u.USD, "dollars", "$%v", 1e4)
 }
 
-// line is a run that is not delivered, or was judged wrong, on a line of its own; one of a scope below top is
-// told with that scope.
+// line tells a run that is not delivered, or was judged wrong, on a line; with its scope if that is below top.
 func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) (string, error) {
 	out, err := t.report(ctx, r, &delivered{Text: r.Reason}) // what it delivered is not read
 	id := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, ""))

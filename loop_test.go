@@ -1736,6 +1736,44 @@ func TestRulesWhileItWorks(t *testing.T) {
 	}
 }
 
+// Who keeps reports by what has changed sees at once that something is asked, or was ruled on, while the run works.
+func TestApprovalsAreChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := tools.Func("slow", "", func(context.Context, struct{}) (string, error) {
+			time.Sleep(10 * time.Second)
+			return "done", nil
+		})
+		mail := tools.Func("mail", "", func(context.Context, struct{}) (string, error) { return "sent", nil })
+		mail.Mode = act.Gated
+		both := func(context.Context, *reason.Request) (*reason.Response, error) {
+			calls := []reason.ToolCall{{ID: "a", Name: "slow"}, {ID: "b", Name: "mail"}}
+			return &reason.Response{Calls: calls, Stop: reason.StopTools}, nil
+		}
+		model := reasontest.NewScript(reasontest.Call("slow", `{}`), both, reasontest.Say("done"))
+		chat := act.Worker{Name: "chat", Gates: []act.Gate{act.NoGate}, Executor: tools.New(model, nil, slow, mail)}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{chat}}, nil)
+		v := a.In("")
+		go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "7", Text: "mail them"}) }()
+		time.Sleep(5 * time.Second)
+		_, mark, err := v.Changed(0)
+		require.ErrorIs(t, err, store.ErrNotFound)
+		time.Sleep(10 * time.Second)
+		ids, mark, err := v.Changed(mark)
+		require.NoError(t, err)
+		require.Contains(t, ids, "7")
+		r, err := v.Report(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, arc.Running, r.Status)
+		require.NoError(t, v.Decide(t.Context(), act.Ruling{Approval: r.Approvals[0].ID, By: "anna", Allow: true}))
+		ids, _, err = v.Changed(mark)
+		require.NoError(t, err)
+		require.Contains(t, ids, "7")
+		r, err = v.Wait(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+	})
+}
+
 // Once its time is over an approval is not open, also where nobody has looked at the run yet.
 func TestRulingIsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -68,8 +68,7 @@ const (
 	Interrupted Cause = "interrupted" // an attempt of a run with Once was interrupted
 )
 
-// report makes the Report of a record; beside an error, without what could not be read. What it delivered is
-// read if d, which a turn has at hand, is nil.
+// report makes the Report of a record, beside an error as well. What it delivered is read where d is nil.
 func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, error) {
 	open, err := t.open(ctx, r) // of a run that has ended nothing is read
 	out := &Report{

@@ -236,8 +236,7 @@ func (v View) Objective(ctx context.Context, id string) (Objective, error) {
 	return o, err
 }
 
-// Wait returns the Report of a run once it has ended, or asks a question. It follows the run
-// through approvals and outages.
+// Wait returns the Report of a run once it has ended or asks, and follows it through approvals and outages.
 func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	if _, err := v.Report(ctx, id); missing(err) {
 		_ = v.agent.untilFree(ctx, runKey(v.scope, id), nil) // it may be about to begin; an error is that of ctx
@@ -272,9 +271,8 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
 }
 
-// Identity returns what is known about whom the scope is of. Runs of the scope are told the facts that
-// are worth telling for their objective. Where its Profile has AutoInfer, each delivered run with a
-// Situation is an event of it.
+// Identity returns what is known about whom the scope is of. Its runs are told the facts that are worth telling
+// for their objective. Where its Profile has AutoInfer, each delivered run with a Situation is an event of it.
 func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
@@ -351,8 +349,7 @@ func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	return t.book.In(v.scope), nil
 }
 
-// with has f work on a run that is there. Where the run has ended, the call that has
-// ended it is about to return.
+// with has f work on a run that is there. Where it has ended, the call that has ended it is about to return.
 func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
 	if err := store.CheckID(id); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
