@@ -827,14 +827,19 @@ func TestApprover(t *testing.T) {
 	st, asked, now := store.NewMem(), 0, time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	var answer act.Ruling
 	var fails error
+	var failed []string
 	w := &works{}
 	run := func(attempt int) act.Attempt {
 		r := runner(t, func(context.Context, act.Approval) (act.Ruling, error) {
 			asked++
 			return answer, fails
 		}, act.Worker{Name: "w", Executor: w, Mode: act.Gated, Irreversible: true})
-		ctx, _ := journal(t, st)
-		return r.Run(ctx, call(r, attempt, `{"a":1}`))
+		j := act.NewJournal(store.NewGroup(st), "run/7/", nil, nil, func(e act.Event) {
+			if e.Kind == "approver_failed" {
+				failed = append(failed, e.Name+": "+e.Text)
+			}
+		})
+		return r.Run(act.WithJournal(t.Context(), j, nil), call(r, attempt, `{"a":1}`))
 	}
 	require.Len(t, asks(run(1)), 1, "the zero ruling is neither yes nor no")
 	answer, fails = act.Ruling{Allow: true}, errors.New("the chat is down")
@@ -845,6 +850,11 @@ func TestApprover(t *testing.T) {
 	}
 	answer, fails = act.Ruling{Approval: "another", By: "anna", Allow: true}, nil
 	require.Len(t, asks(run(1)), 1, "a yes to another question is none to this one")
+	require.Equal(t, "w: the chat is down", failed[0])
+	require.Len(t, failed, 4)
+	for _, why := range failed[1:] {
+		require.Contains(t, why, "a ruling names its approval, and who it is By")
+	}
 	late := runner(t, func(context.Context, act.Approval) (act.Ruling, error) {
 		now = now.Add(24 * time.Hour)
 		return act.Ruling{By: "anna", Allow: true}, nil

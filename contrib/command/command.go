@@ -34,10 +34,11 @@ import (
 // setsid. What is left behind when the program has ended goes on; what it prints over a second later is lost.
 //
 // As an executor it prints up to 256 KiB on standard output, which is the Output of its Result: JSON as it is,
-// text as a JSON string. As a gate it passes by an exit code of 0; else the end of what it printed is the
-// complaint. Its exit code decides what kind of error it is, and no word that it prints, as a failing test may
-// quote any: 75 is [reason.Unavailable], as where it is killed, which says nothing of what was done; 77 is
-// [reason.Permission]; 126 and 127, like a program that cannot be started, are [reason.Permanent].
+// text as a JSON string. As a gate it passes by an exit code of 0; else the last 4 KiB of what it printed are
+// the complaint, from a whole word on: no part of a longer one. Its exit code decides what kind of error it is,
+// and no word that it prints, as a failing test may quote any: 75 is [reason.Unavailable], as where it is killed,
+// which says nothing of what was done; 77 is [reason.Permission]; 126 and 127, like a program that cannot be
+// started, are [reason.Permanent].
 func New(dir string, env []string, argv ...string) *Program { return &Program{dir, env, argv} }
 
 // Program is a program as an [act.Executor] and as an [act.Gate]. It may be used concurrently.
