@@ -143,8 +143,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	l.close = func() error { return errors.Join(l.bank.Close(), st.Close()) }
-	l.compact = st.Compact
+	l.close, l.compact = func() error { return errors.Join(l.bank.Close(), st.Close()) }, st.Compact
 	return l, nil
 }
 
@@ -185,8 +184,7 @@ func With(g *store.Group, bank *memory.Bank, book *rank.Book, o *Options) (l *La
 	return l, err
 }
 
-// Memory returns the memory of a scope. Its Erase is that of the Layer. A scope of another tenant is no error:
-// its memories lie in this tenant's part of the store, where no case finds them.
+// Memory returns the memory of a scope. Its Erase is that of the Layer. That of another tenant no case finds.
 func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(scope).c.Scope) }
 
 // Close ends what Open and New have opened; a store that New was given stays open.
@@ -489,7 +487,9 @@ func (v *look) warnings(ctx context.Context, id string, tell func(*warning) stri
 			w.Events = append(w.Events, o.Events...)
 			slices.SortStableFunc(w.Events, func(a, b event) int { return a.At.Compare(b.At) })
 			if scopes[w]++; i == 0 {
-				scopes[w] += maxScopes // its own scope is enough
+				scopes[w] += maxScopes // its own scope is enough, and is told its own words
+			} else if scopes[w] == 2 {
+				w.agree(o.Said)
 			}
 		}
 	}

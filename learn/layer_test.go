@@ -1679,8 +1679,7 @@ func TestWarningsOfTwoScopes(t *testing.T) {
 			require.Equal(t, "the account … of 2026 is closed", a.Warnings[0].Complaint)
 		}
 		b.after(a, learn.Outcome{Verdict: learn.Failed, Complaint: fmt.Sprintf("the account 4711%d of 2026 is closed", i)})
-		want := []string{"the account 47110 of 2026 is closed", "the account … of 2026 is closed"}
-		require.Equal(t, want[min(1, i)], b.before(c).Warnings[0].Complaint)
+		require.Equal(t, fmt.Sprintf("the account 4711%d of 2026 is closed", i), b.before(c).Warnings[0].Complaint)
 	}
 	for i, name := range []string{"Otto", "Ida"} {
 		c := learn.Case{Scope: memory.Scope(fmt.Sprint("acme/", i)), Lessons: "acme", Situation: "orders", Text: "我是 " + name}

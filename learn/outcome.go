@@ -368,8 +368,14 @@ const (
 	refusedRef  = "refused"
 )
 
-// warning returns the one of a skill and class, a new one where there is none. It says what all that were like it
-// say. A word that a check has said of a case without it, and that is no name, is its own: it is kept from nobody.
+// agree leaves of what a warning says what another says, too.
+func (w *warning) agree(said string) {
+	both := func(word string) bool { return holds(said, word) }
+	w.Said = extract.Tell()(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both))
+}
+
+// warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
+// a case without it, and that is no name, is its own: it is kept from nobody.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
@@ -378,8 +384,6 @@ func (r *record) warning(like *warning) *warning {
 			return holds(strings.ToLower(like.Said), s) && !slices.Contains(like.Own, s) && !naming.MatchString(s)
 		}
 		w.Own = slices.DeleteFunc(slices.Clone(w.Own), its)
-		both := func(word string) bool { return holds(like.Said, word) }
-		w.Said = extract.Tell()(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both))
 		return w
 	}
 	w := *like
@@ -411,7 +415,7 @@ func (w *step) refuse(ctx context.Context) {
 		r.takeBack(of)
 		for i, lesson := range lessons {
 			lessons[i] = r.warning(lesson)
-			if lessons[i].Said == "" { // it cannot be told without the names of one case
+			if lessons[i].agree(lesson.Said); lessons[i].Said == "" { // it cannot be told without the names of one case
 				lessons[i].Said, lessons[i].Own = lesson.Said, lesson.Own
 			}
 			lessons[i].Events = append(lessons[i].Events, event{Advice: of, Case: s.exact, At: g.At})

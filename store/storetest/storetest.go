@@ -1,10 +1,5 @@
 // Package storetest is the conformance suite of [store.Store]: [Run] holds a store against each sentence of
 // its contract. [Serve] and [Dial] are a store that several processes of a test share.
-//
-//	func TestStore(t *testing.T) {
-//		open := func(dir string) (store.Store, error) { return mystore.Open(dir) }
-//		storetest.Run(t, open, storetest.Options{})
-//	}
 package storetest
 
 import (
