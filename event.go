@@ -100,8 +100,7 @@ func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 	return ids, mark, nil
 }
 
-// note notes that a run was committed or deleted, by its runKey ("": each may have been), and wakes those who
-// wait for that.
+// note notes that a run has changed, by its runKey ("": each may have), and wakes those who wait for that.
 func (a *Agent) note(key string) {
 	defer a.announce() // without the lock, and once it is noted: who wakes reads it
 	a.mu.Lock()

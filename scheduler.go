@@ -2,6 +2,7 @@ package arc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -95,9 +96,8 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 	return wait, nil
 }
 
-// leaves reports whether the scheduler leaves alone what is due: it is under way here, its caller has left
-// it, it has failed just now, it is a run's and there are no workers, or it is another process's, while that
-// is alive. The processes that were asked for are in alive, since many entries name the same.
+// leaves reports whether the scheduler leaves alone what is due: it is under way here, was left by its caller, has
+// failed just now, is a run's and there are no workers, or is a living process's: alive has those asked for so far.
 func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
 	key := due.by(at)
 	had := due.Kind == "" && due.Process == a.process.name // goOn gives it to those that have workers
@@ -135,8 +135,10 @@ func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 	switch due.Kind {
 	case "", dueRuled:
 		_, err = v.with(a.base, due.ID, func(ctx context.Context, t *turn) error {
-			if due.Kind == "" && t.due != e.Key { // it has stopped, or gone on, since the scheduler looked
-				return nil
+			if due.Kind == "" && t.due != e.Key { // it has stopped, or gone on, and nothing is due there
+				return t.tenant.whole.Update(ctx, func(b *store.Batch) error {
+					return errors.Join(b.Delete(e.Key, store.Any), b.Sub(t.tenant.prefix).Check(t.key, store.At(t.rev)))
+				})
 			}
 			t.unasked = true
 			return t.goOn(ctx)

@@ -3,6 +3,8 @@ package arc_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/fxamacker/cbor/v2"
 	"github.com/stretchr/testify/require"
@@ -39,4 +41,26 @@ func TestRunThatIsOlder(t *testing.T) {
 	got, err := a.In("").Report(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+}
+
+// What is due by an entry that is none of its run, as one that an earlier arc has made, is not looked at for ever.
+func TestDueOfAnEarlierArc(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &scans{Store: store.NewMem()}
+		w := (&arctest.Worker{}).As("ann")
+		w.Mode = act.Gated
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, &arc.Options{ApprovalTimeout: time.Hour})
+		run(t, a, arc.Objective{ID: "7", Text: "write"})
+		for e, err := range st.Scan(t.Context(), store.Range{Prefix: "due/"}) {
+			require.NoError(t, err)
+			_, of, _ := strings.Cut(strings.TrimPrefix(e.Key, "due/"), "/")
+			_, err = st.Commit(t.Context(), store.Op{Key: "due/00000000000000000001/" + of, Value: e.Value})
+			require.NoError(t, err)
+		}
+		time.Sleep(10 * time.Minute)
+		require.Less(t, st.n.Load(), int64(200))
+		r, err := a.In("").Report(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, arc.Waiting, r.Status)
+	})
 }

@@ -47,8 +47,7 @@ type turn struct {
 	staged []func(ctx context.Context, b *store.Batch) error
 }
 
-// observe tells the identity of a delivered run, where it infers: its kind and its end, and none of its words.
-// A run that ends with its process is not told.
+// observe tells the identity, where it infers, the kind and end of a delivered run; not if its process ends then.
 func (t *turn) observe(ctx context.Context) {
 	who, err := identity.New(t.tenant.group, t.Scope, t.agent.opts.Memory)
 	var p identity.Profile
