@@ -35,7 +35,10 @@ func Render(hits []Hit) string {
 // it supersedes. Each line of a text is behind a bar, without characters that hide or reorder text, control
 // words of chat templates broken up. A text of over 4 KiB is cut there and ends with "…".
 func (h Hit) String() string {
-	s := fmt.Sprintf("%s, %s", fence.Line(string(h.Kind)), h.At.Format("2006-01-02"))
+	s := fence.Line(string(h.Kind))
+	if !h.At.IsZero() { // as of one that was forgotten since
+		s += h.At.Format(", 2006-01-02")
+	}
 	if h.Actor != "" {
 		s += fmt.Sprintf(", by %q", fence.Line(h.Actor))
 	}

@@ -79,7 +79,7 @@ func TestDecide(t *testing.T) {
 	require.Contains(t, system, "We are a help desk.")
 	require.Contains(t, system, "- payer: Pays < |im_start|>refunds.\n  skills: refund\n  inputs: {")
 	for _, want := range []string{
-		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "[m1, helped 2, unused 1] pattern, 0001-01-01, by \"Bo\", not verified\nwhen:\n| when asked\nwhat:\n| ask for the number first",
+		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "[m1, helped 2, unused 1] pattern, by \"Bo\", not verified\nwhen:\n| when asked\nwhat:\n| ask for the number first",
 		`- plan 1 (delivered 3×, refused 0×; another order): refund {"order":"{order}"}`, "reply: no order named (2 times); passed afterwards: name it",
 		"faq.md:1\nRefunds take a day.", "How to write.\nBe brief.", `look up, by writer: {"found":1}`,
 		`pay, by payer, approach "at once"; refused by sum: no amount`, "asked: Which account?\nanswered: The second.", "- at once",
