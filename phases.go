@@ -660,7 +660,7 @@ func (t *turn) verify(context.Context) (phase, error) {
 	a, made, worker := t.aim(), t.made, t.Current.Worker
 	t.Wait = waiting{}
 	task := a.Plan[a.Next]
-	if a.Planner == byWorker && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left before any of its calls
+	if a.Planner == byWorker && made.FiredCalls > 0 && t.advice.Fires != nil { // else it was left at its first
 		a.Carried = true
 		t.Fired++
 		calls := fmt.Sprintf("calls of a plan that were made unasked: %d", made.FiredCalls)

@@ -86,9 +86,7 @@ var (
 // to end; where ctx ends first it is canceled all the same, unless the Agent is closed before that. One in another
 // process ends within a second, and keeps nothing of what it does meanwhile. The Report's Text names each
 // irreversible call that was, or may have been, made: look there before another run makes it.
-//
-// One that has begun and stored nothing yet ends, and leaves nothing behind. Before that Cancel does not know of it:
-// after store.ErrNotFound it may begin yet, unless the ctx of Run ends, too.
+// A run that has stored nothing yet leaves nothing behind. After store.ErrNotFound a Run of that ID may yet begin.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for begun := false; ; {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
@@ -110,7 +108,11 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			return err
 		}
 		if err := v.agent.untilFree(ctx, runKey(v.scope, id), errCanceled); err != nil {
-			v.agent.runs.Go(func() { _ = v.Cancel(context.WithoutCancel(ctx), id, why) })
+			v.agent.mu.Lock()
+			if v.agent.stop.Err() == nil { // Close waits for it
+				v.agent.runs.Go(func() { _ = v.Cancel(context.WithoutCancel(ctx), id, why) })
+			}
+			v.agent.mu.Unlock()
 			return err
 		}
 		begun = true

@@ -16,7 +16,7 @@ type Mode int
 const (
 	Autonomous Mode = iota // it acts
 	Notify                 // a person is told by an event
-	Veto                   // a person may stop it; silence agrees, also where nobody was reached or the run is blocked
+	Veto                   // a person may stop it; silence agrees, also if nobody is reached or the run is blocked
 	Gated                  // a person must agree
 	Compound               // two people must agree
 )

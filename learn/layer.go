@@ -253,8 +253,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 // written first, then plans of the case's key, then those of cases that are like it.
 func (v *look) advisePlans(ctx context.Context, a *Advice) {
 	c, s := v.c, v.s
-	texts := append(textsOf(c, s), c.Situation, string(c.Data))
-	tell := extract.Tell(texts...)
+	tell := extract.Tell(append(textsOf(c, s), c.Situation, string(c.Data))...)
 	own := func(w *warning) string { return tell(w.Said, w.Own) }
 	a.Warnings = v.warnings(ctx, situationKey(c, s), own)
 	found := v.plans(ctx, s.key)
@@ -333,7 +332,7 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if v := l.in(scope); scope == "" || v.err != nil {
 		return cmp.Or(v.err, fmt.Errorf("learn: %w: Erase wants a scope that is named", store.ErrInvalid))
 	}
-	return cmp.Or(l.bank.In(scope).Erase(ctx), l.compact(ctx))
+	return errors.Join(l.bank.In(scope).Erase(ctx), l.compact(ctx))
 }
 
 // Forget deletes a case, by the ID of its Advice: outcome, episode, what was learned of it, and memories of the scope

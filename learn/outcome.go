@@ -415,7 +415,7 @@ func (w *step) refuse(ctx context.Context) {
 		r.takeBack(of)
 		for i, lesson := range lessons {
 			lessons[i] = r.warning(lesson)
-			if lessons[i].agree(lesson.Said); lessons[i].Said == "" { // it cannot be told without the names of one case
+			if lessons[i].agree(lesson.Said); lessons[i].Said == "" { // it needs the names of one case
 				lessons[i].Said, lessons[i].Own = lesson.Said, lesson.Own
 			}
 			lessons[i].Events = append(lessons[i].Events, event{Advice: of, Case: s.exact, At: g.At})

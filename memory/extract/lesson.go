@@ -29,7 +29,7 @@ func Lesson(complaint string, own, strangers []string) (said []string, class str
 				near = map[string]string{p: mine[p]}
 			}
 			for o, raw := range near {
-				alike := raw != "" && (strings.Contains(o, p) || strings.Contains(p, o)) // says asks more, and is slow
+				alike := raw != "" && (strings.Contains(o, p) || strings.Contains(p, o)) // says is slow
 				if alike && says(p, o, sure, marked(raw)) {
 					of = append(of, raw)
 				}
