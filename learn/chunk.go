@@ -209,13 +209,13 @@ func (m *match) wrong(all []*delivery) string {
 // value, also inside a word if it has three letters, or of it a word or number that both had, not one alone.
 func (m *match) leftover() string {
 	a, rest := m.of[0], m.names.String()+m.rest.String()
-	unsaid := func(w string) bool { return !strings.Contains(a.Text+string(a.Inputs), w) }
+	own := append(each(m.values, func(v *value) string { return v.path + " " + word(v.now) }), a.Text)
+	unsaid := func(w string) bool { return !strings.Contains(strings.Join(own, gap), w) }
 	if slices.ContainsFunc(days.FindAllString(rest, -1), unsaid) { // of «last month»
 		return "a call has a day or a year that the case did not say, as if it had been worked out"
 	}
-	own := each(m.values, func(v *value) string { return v.path + " " + word(v.now) })
 	named := letters.ReplaceAllString(m.names.String(), "") // "line1" is of a program
-	if a.scope != m.of[1].scope && iar.Unsaid(append(own, a.Text), named+m.rest.String()) {
+	if a.scope != m.of[1].scope && iar.Unsaid(own, named+m.rest.String()) {
 		return "a call has an address or a number that two scopes had, and no case said"
 	}
 	words, lower := iar.Words(rest), strings.ToLower(rest)

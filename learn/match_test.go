@@ -583,6 +583,7 @@ func fillOf(sg reason.Suggestion, calls []reason.PlanCall, c Case) json.RawMessa
 func FuzzRead(f *testing.F) {
 	f.Add("refund A-1.", `{"id":"A-1","n":[1,{"a":null}],"":""}`)
 	f.Add("\xff{id}", `{"id":"\ufffd","id":1}`)
+	f.Add("a day, as a path and escaped", `{"1":{"1":[1]},"d":"2024\/05\/01"}`)
 	f.Fuzz(func(t *testing.T, text, inputs string) {
 		c, calls := did(text, inputs, inputs)
 		s, err := shapeOf(&c)
