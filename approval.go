@@ -14,8 +14,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// open are the approvals that a run has open, the first first: neither people nor silence have decided on them.
-// They are in its journal alone, see act.NewJournal.
+// open are the approvals that a run has open, the first first: neither people nor silence have decided on
+// them. They are in its journal alone, see act.NewJournal.
 func (t *tenant) open(ctx context.Context, r *record) (open []act.Approval, err error) {
 	if r.Status.ended() || r.Current.Number == 0 {
 		return nil, nil
@@ -39,9 +39,9 @@ func (t *tenant) open(ctx context.Context, r *record) (open []act.Approval, err 
 
 func byDeadline(a, b act.Approval) int { return a.Deadline.Compare(b.Deadline) }
 
-// Decide rules on an [act.Approval] from when it is asked on, whatever else its run does meanwhile, until its
-// Deadline: afterwards silence has ruled, and it is [ErrState], as it is where somebody has ruled before (in
-// Compound, where two have agreed or one has not). The run goes on by itself: [View.Wait] returns what came of it.
+// Decide rules on an [act.Approval] once it is asked, whatever else its run does meanwhile, until its
+// Deadline: afterwards silence has ruled, and it is [ErrState], as where somebody has ruled before (in
+// Compound, two have agreed or one has not). The run goes on by itself: [View.Wait] returns what came of it.
 func (v View) Decide(ctx context.Context, r act.Ruling) error {
 	a := v.agent
 	t, err := a.tenant(ctx, v.scope)
@@ -75,8 +75,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 }
 
 // Answer answers what a run asks, and goes on with it. question is the Question of the Report that was
-// answered: if the run asks something else by now, as after a second click, the error is [ErrState]. "" stands
-// for whatever the run asks at that moment. A blank text is ErrState, too.
+// answered: if the run asks something else by now, as after a second click, the error is [ErrState]. ""
+// stands for whatever the run asks at that moment. A blank text is ErrState, too.
 func (v View) Answer(ctx context.Context, id, question, text string) (*Report, error) {
 	return v.with(ctx, id, func(ctx context.Context, t *turn) error {
 		said := fence.Clip(t.clean.Prose(text), maxText)

@@ -25,9 +25,9 @@ import (
 	"github.com/arc-learn/arc/store/badger"
 )
 
-// Host has the parts that an Agent works with. All of them are called concurrently. A run needs only Workers.
-// A panic is an error. Code that ends its goroutine, as t.FailNow does, fails its attempt, or leaves the run as
-// of its last commit, for [View.Resume]. Clocks, and the Model method of a memory.Embedder, must do neither.
+// Host has the parts of an Agent. All of them are called concurrently. A run needs only Workers. A panic is
+// an error. Code that ends its goroutine, as t.FailNow does, fails its attempt, or leaves the run as of its
+// last commit, for [View.Resume]. Clocks, and the Model method of a memory.Embedder, must do neither.
 type Host struct {
 	Reasoner reason.Reasoner // nil: the objective is the one task
 	Workers  []act.Worker
@@ -51,9 +51,9 @@ type Options struct {
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour
 
 	// OnStuck says what happens, once a plan, where a run's session does not get on: after an attempt its
-	// assessment has the Step [meta.PivotNow] or an Also (see [meta.Assessment]). "replan": another plan is made,
-	// while Replans lasts; "ask": a person is asked; "": neither. An event "stuck" tells of it in any case, and
-	// whoever decides next is told why. A run without a Session is not assessed.
+	// assessment has the Step [meta.PivotNow] or an Also (see [meta.Assessment]). "replan": another plan is
+	// made, while Replans lasts; "ask": a person is asked; "": neither. An event "stuck" tells of it in any
+	// case, and whoever decides next is told why. A run without a Session is not assessed.
 	OnStuck string
 
 	// ApprovalTimeout is how long an approval stays open: afterwards silence lets a Veto go on and denies
@@ -63,9 +63,9 @@ type Options struct {
 	Policy          rank.Policy   // which worker is tried first; nil: by Worth
 
 	// Worth is what a delivered task is worth in US dollars. Above 0, [rank.Book.Ladder] ranks, by the figures
-	// of the Lessons scope: the worker with the best chance for its price is tried first, and where none is worth
-	// its price, the first that can take the task. 0: [rank.Book.Learned] ranks. A dollar is a tenth of a success
-	// there, so the price of models that cost cents decides next to nothing.
+	// of the Lessons scope: the worker with the best chance for its price is tried first, and where none is
+	// worth its price, the first that can take the task. 0: [rank.Book.Learned] ranks. A dollar is a tenth of a
+	// success there, so the price of models that cost cents decides next to nothing.
 	Worth float64
 
 	// Daily bounds all runs of a tenant in a day (UTC). What was spent while there was no bound is not counted.
@@ -88,8 +88,8 @@ type Options struct {
 	// Trace is called where a run, a phase of it or a commit begins, as "arc.run", "arc.recall" or "arc.commit",
 	// with attributes such as "run" and "worker", none of them a text. What happens within gets the context that
 	// it returns; the function that it returns is called once, at the end, with the error or nil. For "arc.act"
-	// an attempt that was not delivered is an error, too: its Err, or a *reason.Error whose Class is its Outcome.
-	// Trace is called concurrently.
+	// an attempt that was not delivered is an error, too: its Err, or a *reason.Error whose Class is its
+	// Outcome. Trace is called concurrently.
 	Trace func(ctx context.Context, name string, attrs ...slog.Attr) (context.Context, func(error))
 
 	// Process is a label of this process for people who read the Logger or the store; "": none. It identifies

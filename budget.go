@@ -10,9 +10,9 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// Budget bounds what the models of a run take; 0 is no bound. It is looked at before each decision and attempt,
-// and before each try after an outage or an answer, so what is under way is finished, checked and learned from.
-// Not counted are what a model does not tell, what gates other than act.Judge take, and a run that an attempt
+// Budget bounds what the models of a run take; 0 is no bound. It is looked at before each decision, attempt,
+// and try after an outage or an answer, so what is under way is finished, checked and learned from. Not
+// counted are what a model does not tell, what gates other than act.Judge take, and a run that an attempt
 // calls. An attempt that puts the Usage of such a run into its Result counts it, and the day counts it twice.
 type Budget struct {
 	Tokens int     // input and output

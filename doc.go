@@ -21,8 +21,8 @@
 //
 // A task that did not pass is tried again by the same worker with the complaint, then by another worker, then
 // by another plan. An outage spends no attempt: another worker takes what is not begun, or the run waits. A
-// person is asked where a worker's mode says so, and where the reasoner or a worker has questions. A call that is
-// no Step and not irreversible may be made twice: after a crash, or where another process takes up the run.
+// person is asked where a worker's mode says so, and where the reasoner or a worker has questions. A call
+// that is no Step and not irreversible may be made twice: after a crash, or where another process goes on.
 //
 // # Where things are
 //

@@ -79,11 +79,11 @@ func (v View) events(ctx context.Context, id string, follow bool) iter.Seq2[Even
 	}
 }
 
-// Changed returns the IDs of the runs of the scope whose Report may be another since a mark, or gone, some more
-// than once, and the next mark. Marks are this Agent's alone. For 0, and for a mark that is too old or from
-// before a restart, the error is store.ErrNotFound: read Runs, and go on from the mark beside it. Commits of
-// runs in other processes are known within 100 ms where a run is under way or waited for, else within 5 s; what
-// such a run asks while it works on, with its next commit.
+// Changed returns the IDs of the runs of the scope whose Report may be another since a mark, or gone, some
+// more than once, and the next mark. Marks are this Agent's alone. For 0, and for a mark that is too old or
+// from before a restart, the error is store.ErrNotFound: read Runs, and go on from the mark beside it.
+// Commits of runs in other processes are known within 100 ms where a run is under way or waited for, else
+// within 5 s; what such a run asks while it works on, with its next commit.
 func (v View) Changed(after uint64) (ids []string, mark uint64, err error) {
 	v.agent.mu.Lock()
 	defer v.agent.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// Health says how the runs of a scope and of those below it went in the last seven days, and which of them wait
-// or are blocked now, by what is stored.
+// Health says how the runs of a scope and of those below it went in the last seven days, and which of them
+// wait or are blocked now, by what is stored.
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [View.Health]
 
@@ -143,7 +143,7 @@ func savings(ended []*record) string {
 	return saved(u.Calls, "model calls", "%v model calls", 10) + ";\n  " + saved(u.USD, "dollars", "$%v", 1e4)
 }
 
-// line tells a run that is not delivered, or was judged wrong, on a line; with its scope if that is below top.
+// line tells a run that is not delivered, or was judged wrong, on a line; with a scope below top.
 func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) (string, error) {
 	out, err := t.report(ctx, r, &delivered{Text: r.Reason}) // what it delivered is not read
 	id := strings.TrimPrefix(runKey(r.Scope, r.ID), runKey(top, ""))

@@ -17,8 +17,8 @@ import (
 )
 
 // Delete deletes a run that has ended, with its journal, and forgets what was learned of it, as
-// learn.Layer.Forget does. What that says stays, and in its session the names of approaches; memories that you
-// made of it go by memory.Space.Revoke. After an error call it again: the run is Canceled meanwhile.
+// learn.Layer.Forget does. What that says stays, and in its session the names of approaches; memories that
+// you made of it go by memory.Space.Revoke. After an error call it again: the run is Canceled meanwhile.
 func (v View) Delete(ctx context.Context, id string) error { return v.delete(ctx, id, true) }
 
 // delete is Delete. A run that is only old is not forgotten.
@@ -72,10 +72,10 @@ func (t *tenant) scopes(ctx context.Context, top memory.Scope) iter.Seq2[memory.
 	})
 }
 
-// Maintain keeps the scope, and those below it, small. It deletes runs that ended longer than Options.Retention
-// ago, and returns how many: what they taught stays. Then it calls Maintain of the learn.Layer, the memory.Space
-// and the identity.Identity. Where runs were deleted it has the files compacted, as Erase does. Call it once a
-// day or so. Jobs of a queue are not its: Dispatch sweeps these.
+// Maintain keeps the scope, and those below it, small. It deletes runs that ended longer than
+// Options.Retention ago, and returns how many: what they taught stays. Then it calls Maintain of the
+// learn.Layer, the memory.Space and the identity.Identity. Where runs were deleted it has the files
+// compacted, as Erase does. Call it once a day or so. Jobs of a queue are not its: Dispatch sweeps these.
 func (v View) Maintain(ctx context.Context) (deleted int, err error) {
 	a := v.agent
 	t, release, err := a.tenants.hold(ctx, v.scope)

@@ -25,15 +25,15 @@ import (
 // errLeft is the cause of a run that stops because the Agent does.
 var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
 
-// Run works on an objective until the run is delivered or blocked, asks, or waits for a person, and returns its
-// Report. It waits for an outage to pass, up to Options.Patience. A second Run with the ID of an earlier run
+// Run works on an objective until the run is delivered or blocked, asks, or waits for a person, and returns
+// its Report. It waits for an outage to pass, up to Options.Patience. A Run with the ID of an earlier one
 // goes on with that, or returns its Report if it has ended; while it is under way the error is [ErrRunning].
 //
-// If ctx ends first, the run is left, not ended: it stays as of its last commit, and goes on by [View.Resume] or
-// when the store is opened again; one that waits goes on by itself once the wait is over. A Stop button is
-// [View.Cancel]: the error then wraps context.Canceled, and View.Wait returns how it ended. A run that another
-// run's attempt has begun is canceled with that. Beside an error the Report says what is stored at that moment;
-// nil: nothing is.
+// If ctx ends first, the run is left, not ended: it stays as of its last commit, and goes on by [View.Resume]
+// or when the store is opened again; one that waits goes on by itself once the wait is over. A Stop button is
+// [View.Cancel]: the error then wraps context.Canceled, and View.Wait returns how it ended. A run that
+// another run's attempt has begun is canceled with that. Beside an error the Report says what is stored at
+// that moment; nil: nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, also those that are not kept. The run waits while the
@@ -273,7 +273,7 @@ func stopped(run, caller context.Context, err error) error {
 	return cause
 }
 
-// nextOpen is until when the scheduler leaves alone what was left: it goes on by Resume, or with the next Agent.
+// nextOpen is until when the scheduler leaves alone what was left: it goes on by Resume or a next Agent.
 var nextOpen = time.Unix(1<<40, 0)
 
 // begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says

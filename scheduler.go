@@ -96,8 +96,8 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 	return wait, nil
 }
 
-// leaves reports whether the scheduler leaves alone what is due: it is under way here, was left by its caller, has
-// failed just now, is a run's and there are no workers, or is a living process's: alive has those asked for so far.
+// leaves reports whether the scheduler leaves what is due: it is under way here, was left by its caller, has
+// just failed, is a run's without workers, or is a living process's: alive has those asked for.
 func (a *Agent) leaves(due dueEntry, at string, alive map[string]bool) (bool, error) {
 	key := due.by(at)
 	had := due.Kind == "" && due.Process == a.process.name // goOn gives it to those that have workers

@@ -47,7 +47,7 @@ type turn struct {
 	staged []func(ctx context.Context, b *store.Batch) error
 }
 
-// observe tells the identity, where it infers, the kind and end of a delivered run; not if its process ends then.
+// observe tells the identity, where it infers, the kind and end of a delivered run; not if it crashes.
 func (t *turn) observe(ctx context.Context) {
 	who, err := identity.New(t.tenant.group, t.Scope, t.agent.opts.Memory)
 	var p identity.Profile
@@ -83,8 +83,8 @@ func (t *turn) event(kind, name, text string) {
 }
 
 // stageEnd ends the run in its Status, and stages the event of that, after those of what is staged. Where it
-// delivered nothing it tells of what cannot be undone, and is done or may be. What the run was told goes: nobody
-// asks for it any more, and what a stranger said that is forgotten would still stand in it.
+// delivered nothing it tells of what cannot be undone, and is done or may be. What the run was told goes:
+// nobody asks for it any more, and what a stranger said that is forgotten would still stand in it.
 func (t *turn) stageEnd(ctx context.Context) error {
 	if t.Status != Delivered {
 		type call struct{ State, Note string } // see act.NewJournal

@@ -82,11 +82,11 @@ var (
 	errTold     = fmt.Errorf("%w, by another process", errCanceled)
 )
 
-// Cancel ends a run, as a Stop button does, also one that is blocked, or under way: then it waits for the attempt
-// to end; where ctx ends first it is canceled all the same, unless the Agent is closed before that. One in another
-// process ends within a second, and keeps nothing of what it does meanwhile. The Report's Text names each
-// irreversible call that was, or may have been, made: look there before another run makes it.
-// A run that has stored nothing yet leaves nothing behind. After store.ErrNotFound a Run of that ID may yet begin.
+// Cancel ends a run, as a Stop button does, also if it is blocked or under way: then it waits for the attempt
+// to end; where ctx ends first it is canceled all the same, unless the Agent is closed before that. One in
+// another process ends within a second, and keeps nothing of what it does meanwhile. The Report's Text names
+// each irreversible call that was, or may have been, made: look there before another run makes it. A run that
+// has stored nothing yet leaves nothing behind. After store.ErrNotFound a Run of that ID may yet begin.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for begun := false; ; {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
@@ -273,8 +273,8 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
 }
 
-// Identity returns what is known about whom the scope is of. Its runs are told the facts that are worth telling
-// for their objective. Where its Profile has AutoInfer, each delivered run with a Situation is an event of it.
+// Identity returns what is known about whom the scope is of. Its runs are told the facts that are worth
+// telling for their objective. If its Profile has AutoInfer, each delivered run with a Situation is an event.
 func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {

@@ -83,8 +83,8 @@ const (
 // Numbers in an any are float64; for identifiers above 2^53 let T have an integer, or be json.RawMessage.
 // Outside of an attempt, without a [Journal] in the context, Step calls f and nothing else.
 //
-// With [Irreversible] it is made once in a run for an input, as [Do] makes such a call. Where it was begun and
-// its end is not known, or it was made with another input, a *[PendingError] has a person asked first.
+// With [Irreversible] it is made once in a run for an input, as [Do] makes such a call. Where it was begun
+// and its end is not known, or it was made with another input, a *[PendingError] has a person asked first.
 func Step[T any](
 	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
 ) (T, error) {
@@ -127,8 +127,8 @@ func Step[T any](
 // ended, or f ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be
 // used. Any other error of f says that nothing was done. Calls of one name are made one after the other.
 //
-// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] after a no, is Unavailable where
-// such an end is not known, and else is that of f. Without a Journal in the context no earlier call is known.
+// The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] after a no, is Unavailable
+// where such an end is not known, and else is that of f. Without a Journal in ctx no earlier call is known.
 func Do(
 	ctx context.Context, w *Worker, step string, inputs json.RawMessage,
 	f func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error),

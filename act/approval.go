@@ -20,8 +20,8 @@ import (
 )
 
 // Approval asks a person to allow a call. Characters that do not show, or reorder others, are escaped in its
-// Inputs and left out of About. The ID belongs to one run, and stays over restarts; another attempt, or another
-// try of an irreversible call, has another. Once asked, only a person decides; a stricter Mode asks anew.
+// Inputs and left out of About. The ID belongs to one run, and stays; another attempt, or another try of an
+// irreversible call, has another. Once asked, only a person decides; a stricter Mode asks anew.
 type Approval struct {
 	reason.ToolCall
 	Scope    store.Scope // of the run that waits
@@ -44,9 +44,9 @@ type Ruling struct {
 }
 
 // Approver asks a person, or a policy that stands for one. The zero Ruling abstains. That, an error, and a
-// Ruling without By or on another Approval leave this one open: the attempt is pending, and asks again when it
-// goes on. An error, and a yes or a Note without By, is told in an Event. ctx ends with the time for an answer,
-// or the attempt's. In Compound a second call asks a second person.
+// Ruling without By or on another Approval leave this one open: the attempt is pending, and asks again when
+// it goes on. An error, and a yes or a Note without By, is told in an Event. ctx ends with the time for an
+// answer, or the attempt's. In Compound a second call asks a second person.
 type Approver func(ctx context.Context, a Approval) (Ruling, error)
 
 // PendingError says that an attempt cannot go on before people have ruled or answered. An executor or gate
@@ -64,8 +64,8 @@ func (e *PendingError) Error() string {
 // ErrDenied is in the chain of the error of a call that was refused, or that nobody has allowed in time.
 var ErrDenied = errors.New("act: denied")
 
-// asking is an Approval and what people have ruled on it, in one record. Who shows it, who rules on it and the
-// call that it is about all go by that, and by nothing else.
+// asking is an Approval and what people have ruled on it, in one record. Who shows it, who rules on it and
+// the call that it is about all go by that, and by nothing else.
 type asking struct {
 	Approval                 // Why also names who has agreed
 	Agreed   []string        // the people, each once
@@ -74,9 +74,9 @@ type asking struct {
 	Decided  bool            // by people; silence does at the Deadline
 }
 
-// Rule commits a person's ruling in the journal of the run that asked. It is an error if it has no By, or if
-// the run has not asked for that Approval. The first ruling counts: a second one is [store.ErrConflict], as is
-// one after the deadline, when silence has ruled. In Compound, until two have agreed, a person may still say no.
+// Rule commits a person's ruling in the journal of the run that asked. No By, or an Approval that the run has
+// not asked for, is an error. The first ruling counts: a second one is [store.ErrConflict], as is one after
+// the deadline, when silence has ruled. In Compound, until two have agreed, a person may still say no.
 func Rule(ctx context.Context, j *Journal, r Ruling) error {
 	if r.By = fence.Line(r.By); r.Approval == "" || r.By == "" {
 		return fmt.Errorf("act: %w: a ruling names its approval, and who it is By", store.ErrInvalid)
@@ -120,7 +120,7 @@ func (j *Journal) asked(ctx context.Context, id string) (asking, error) {
 	return q, j.kept(ctx, err)
 }
 
-// ask commits what f makes of what is asked under an ID, with the event that f returns; or nothing, and f's error.
+// ask commits what f makes of what is asked under an ID, with the event of f; or nothing, and f's error.
 func (j *Journal) ask(ctx context.Context, id string, f func(*asking) (Event, error)) error {
 	key, refused := j.prefix+"a/"+id, error(nil)
 	err := j.commit(ctx, func(b *store.Batch) ([]Event, error) {
@@ -142,9 +142,9 @@ func (j *Journal) ask(ctx context.Context, id string, f func(*asking) (Event, er
 
 // await returns no error when people have allowed the call that they were asked for under an ID, and what it
 // returned if one says that it has been made. It reads all rulings, by whatever door they came, then asks the
-// Approver, and reads again, as long as that brings another person. So an Approver that rules like one who has
-// ruled before is no second person, and a no counts whenever it came. What is no ruling of an Approver, or comes
-// when somebody has ruled or it is too late, leaves all as it is.
+// Approver, and reads again, as long as that brings another person. So an Approver that rules like one who
+// has ruled before is no second person, and a no counts whenever it came. What is no ruling of an Approver,
+// or comes when somebody has ruled or it is too late, leaves all as it is.
 func (s *scene) await(ctx context.Context, id string) (json.RawMessage, error) {
 	for people := -1; ; {
 		q, err := s.journal.asked(context.WithoutCancel(ctx), id) // also when the attempt's time is over

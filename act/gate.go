@@ -23,11 +23,11 @@ type Verdict struct {
 }
 
 // Gate decides whether a task was done, by what it can observe. A Verdict without Pass is a refusal, also
-// without a Complaint. An error and a panic are no pass, and no failure of the worker. After a *[PendingError]
-// a person is asked, and after a *[reason.Error] of class Unavailable or RateLimited the attempt waits (as long
+// without a Complaint. An error or a panic is no pass, nor a failure of the worker. After a *[PendingError] a
+// person is asked, and after a *[reason.Error] of class Unavailable or RateLimited the attempt waits (as long
 // as its Wait says, or some 5 s at first); then all gates are asked again. Permanent and Permission block the
-// run. After any other error the gate is asked once more at once, unless its time has ended, and then the work
-// is done again. A String method, or the type, names a gate. Usage of a [Judge] or an error counts, too.
+// run. After any other error the gate is asked once more at once, unless its time has ended, and then the
+// work is redone. A String method, or the type, names a gate. Usage of a [Judge] or an error counts, too.
 type Gate interface {
 	Verify(ctx context.Context, c *Call, r *Result) (Verdict, error)
 }

@@ -171,7 +171,7 @@ func (j *Journal) commit(ctx context.Context, f func(*store.Batch) ([]Event, err
 }
 
 // Stage stages events, and what was noted before, into the commit of a step that is more than the journal, in
-// the next places that no other Journal has filled. b begins where its Group does. onEvent is not told of events.
+// the next places that are free. b begins where its Group does. onEvent is not told of events.
 func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) error {
 	j.mu.Lock()
 	noted := len(j.noted)

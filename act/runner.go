@@ -73,10 +73,10 @@ func NewRunner(
 // Workers returns the workers, in the order in which they were given.
 func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 
-// Able returns the workers that can take a task, one that the task names first; where there is none, the error
-// says why. Workers with Skills take tasks that name one of them, workers without take tasks without a skill: a
-// planner that left the skill out must not have a refund write the reply. One that is ByName takes only tasks
-// that name it. Inputs have to fit the worker's schema.
+// Able returns the workers that can take a task, one that the task names first; where there is none, the
+// error says why. Workers with Skills take tasks that name one of them, workers without take tasks without a
+// skill: a planner that left the skill out must not have a refund write the reply. One that is ByName takes
+// only tasks that name it. Inputs have to fit the worker's schema.
 func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
 	err = fmt.Errorf("no worker takes the task %.70q (skill %q, worker %q)", t.Objective, t.Skill, t.Worker)
 	for _, w := range r.workers {

@@ -39,9 +39,9 @@ func CallOf(ctx context.Context) *Call { return of(ctx).call }
 
 // IdempotencyKey returns 24 hex digits that no other call of a worker, tool or step has than the one that ctx
 // belongs to; "" outside of one, and for a Call without a Run. A call that is made again because its end is
-// not known keeps its key, in any process; an irreversible one also in another attempt of the run. A call that
-// is made again after an error that says that nothing was done gets another. If you send two things in one
-// call, make each a [Step], or add what tells them apart. A run with the ID of a deleted one has its keys.
+// not known keeps its key, in any process; an irreversible one also in another attempt of the run. A call
+// that is made again after an error that says that nothing was done gets another. If one call sends two
+// things, make each a [Step], or add what tells them apart. A run with the ID of a deleted one has its keys.
 func IdempotencyKey(ctx context.Context) string { return of(ctx).key }
 
 // WithJournal returns a context in which attempts and steps are kept in j. What is said in them is cleaned by

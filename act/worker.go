@@ -21,7 +21,7 @@ const (
 	Compound               // two people must agree
 )
 
-// String returns the mode's name: "autonomous", "notify", "veto", "gated" or "compound"; "?" of none of these.
+// String returns the mode's name: "autonomous", "notify", "veto", "gated", "compound", or else "?".
 func (m Mode) String() string {
 	return [...]string{"autonomous", "notify", "veto", "gated", "compound", "?"}[min(uint(m), 5)]
 }

@@ -70,11 +70,11 @@ func spelt(s string) string {
 	}, strings.ToLower(norm.NFKC.String(s)))
 }
 
-// group matches a word, or words beside each other that have digits, or an "@" between them: it is one address.
+// group matches a word, or words beside each other that have digits or an "@" between them.
 var group = regexp.MustCompile(`\S*\pN\S*([\s\pP\pS]+\S*\pN\S*)*|\S*\s*@\s*\S*|\S+`)
 
-// Unsaid reports whether a text has what is made to be copied, and the case's own texts do not say: what has "@",
-// or eight letters and digits or more, also in groups. A name with underscores is none: programs have such.
+// Unsaid reports whether a text has what is made to be copied, and the case's own texts do not say: what has
+// "@", or eight or more letters and digits, also in groups. A name with underscores is none: a program's.
 func Unsaid(own []string, text string) bool {
 	text, mine := strings.ReplaceAll(norm.NFKC.String(text), "_", " "), spelt(strings.Join(own, "\n"))
 	return slices.ContainsFunc(group.FindAllString(text, -1), func(w string) bool {

@@ -2,8 +2,8 @@
 // series of such statements shows.
 //
 // [Structure] reads a [Reflection] from JSON and checks its form, [Content] checks whether it fits its task,
-// and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions, [Findings]
-// says whether a series is low or falling, and [Copied], [Unsaid], [Alike] and others compare texts.
+// and [Resonance] makes one number in [0,1] of it. A [Tracker] keeps the resonance of recent actions,
+// [Findings] says if they are low or falling, and [Copied], [Unsaid], [Alike] and others compare texts.
 //
 // The form and the formulas are those of the IARValidator and ResonanceTracker of ResonantiA, with two
 // changes: a resonance stays in [0,1], and a trend test replaces "any drop is a degradation".

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fold returns a text without what makes no difference between cases: runs of spaces, one final full stop, and
-// the capital of a plain first word.
+// Fold returns a text without what makes no difference between cases: runs of spaces, one final full stop,
+// and the capital of a plain first word.
 func Fold(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	for _, stop := range []string{".", "。", "।"} {
@@ -57,10 +57,10 @@ func Words(texts ...string) map[string]bool {
 	return out
 }
 
-// Alike reports whether a string is built as both a and b are, since a list or another target would not be. It
-// has no signs, such as those of a shell, a query or a path, that neither has as often or has at that end; a
-// single sign that names are made of ("d.oneil", "lena-k", "a_b") is none. Where all three have the same [Kinds],
-// its numbers have as many digits. It begins and ends with what both begin and end with.
+// Alike reports whether a string is built as both a and b are, since a list or another target would not be.
+// It has no signs, such as those of a shell, a query or a path, that neither has as often or has at that end;
+// a single sign that names are made of ("d.oneil", "lena-k", "a_b") is none. Where all three have the same
+// [Kinds], its numbers have as many digits. It begins and ends with what both begin and end with.
 func Alike(s, a, b string) bool {
 	x, y, now := parts(a), parts(b), parts(s)
 	same := Kinds(a) == Kinds(s) && Kinds(b) == Kinds(s)
@@ -79,15 +79,15 @@ func Alike(s, a, b string) bool {
 	return begins && common(x, now) >= common(x, y)
 }
 
-// Kinds is how a string is built: its signs, with "a" for letters, "9" for digits 0 to 9, and "٩" for those of
-// other scripts, however many.
+// Kinds is how a string is built: its signs, with "a" for letters, "9" for digits 0 to 9, and "٩" for those
+// of other scripts, however many.
 func Kinds(s string) string {
 	return part.ReplaceAllStringFunc(s, func(p string) string { return cmp.Or(kind(p), p) })
 }
 
 var part = regexp.MustCompile(`[\pL\pM\p{Nl}\p{No}]+|\d+|[^\P{Nd}\d]+|[^\pL\pM\pN]+`)
 
-// parts are runs of letters, of digits, and of signs. The ends of a text are signs: a sign there is none inside.
+// parts are runs of letters, of digits, and of signs. The ends are signs: a sign there is none inside.
 func parts(s string) []string { return part.FindAllString("\x02"+s+"\x03", -1) }
 
 // kind is what stands for a part in [Kinds]: "" for signs.

@@ -22,9 +22,9 @@ import (
 )
 
 // What follows is the rule by which a plan runs again, and is shown: what was equal in its deliveries is a
-// constant, which has to hold again; what differed is a parameter, which stands in the calls wherever it stood
-// in both. Nothing is decided by what words mean. Each check asks one thing: may the deliveries look so by
-// chance, while this case means something else? Then it does not fire, and is shown with what differs.
+// constant, which has to hold again; what differed is a parameter, which stands in the calls wherever it
+// stood in both. Nothing is decided by what words mean. Each check asks one thing: may the deliveries look so
+// by chance, while this case means something else? Then it does not fire, and is shown with what differs.
 
 // match is what deliveries of one plan have in common. They have one key, and so the same paths of inputs;
 // and one plan, and so the same paths in its calls.
@@ -205,8 +205,8 @@ func (m *match) wrong(all []*delivery) string {
 	return cmp.Or(m.leftover(), m.refuted(all))
 }
 
-// leftover returns what stands in the plan and is not of the case: a day, an address of two scopes, or a former
-// value, also inside a word if it has three letters, or of it a word or number that both had, not one alone.
+// leftover returns what stands in the plan and is not of the case: a day, an address of two scopes, or a
+// former value, also inside a word if it has three letters, or a word or number of it that both had.
 func (m *match) leftover() string {
 	a, rest := m.of[0], m.names.String()+m.rest.String()
 	own := append(each(m.values, func(v *value) string { return v.path + " " + word(v.now) }), a.Text)

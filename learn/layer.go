@@ -147,8 +147,8 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	return l, nil
 }
 
-// New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own. Over
-// one that is no [store.Changer] open one of a tenant: a second does not see what the first learns.
+// New opens the Layer of a tenant, that of Options.Scope, over a store of all tenants, which it does not own.
+// Over one that is no [store.Changer] open one of a tenant: a second does not see what the first learns.
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	if _, part := st.(interface{ Prefix() string }); part || call.None(st) {
@@ -190,8 +190,8 @@ func (l *Layer) Memory(scope memory.Scope) memory.Space { return l.bank.In(l.in(
 // Close ends what Open and New have opened; a store that New was given stays open.
 func (l *Layer) Close() error { return l.close() }
 
-// Before returns what is known now about a case, whatever its At. After an error the Advice has the case alone: a
-// host may go on, and give it to After. A Case that is malformed or too large is a store.ErrInvalid.
+// Before returns what is known now about a case, whatever its At. After an error the Advice has the case
+// alone: a host may go on, and give it to After. A Case that is malformed or too large is a store.ErrInvalid.
 func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 	c, err := l.prepare(c)
 	if err != nil {
@@ -232,7 +232,7 @@ func (l *Layer) in(scope memory.Scope) *look {
 	return &look{Layer: l, c: &c, s: &shape{}, err: err}
 }
 
-// advise adds all that is known of a case. Where a plan fires nobody has to think: only what is trusted is told.
+// advise adds all that is known of a case. Where a plan fires nobody thinks: what is trusted is told.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
 	s, err := shapeOf(&a.Case)
 	if err != nil {
@@ -304,9 +304,9 @@ func (a *Advice) suggest(s reason.Suggestion, differs string) {
 // scopesOf are the scopes that a case has plans from: its own, and that of its Lessons.
 func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.Scope, c.Lessons}) }
 
-// Maintain deletes outcomes that are older than age (0: 90 days), which no verdict can correct afterwards, and
-// what nobody came to again in that time: plans that were delivered once, though they fire for other texts, and
-// warnings without a Situation. It returns how many entries. Scopes below keep theirs: call it for each.
+// Maintain deletes outcomes that are older than age (0: 90 days), which no verdict can correct afterwards,
+// and what nobody came to again in that time: plans that were delivered once, though they fire for other
+// texts, and warnings without a Situation. It returns how many. Scopes below keep theirs: call it for each.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
 	for _, kind := range []string{givenKind, planKind, warnKind} {
@@ -327,7 +327,7 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 }
 
 // Erase removes all that is kept of the scope and of those below it, see docs/recipes.md for what may stay.
-// After an error call it again. Where an Agent has runs in the same store call its View.Erase, which ends them.
+// After an error call it again. Where an Agent has runs in the store call its View.Erase, which ends them.
 func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	if v := l.in(scope); scope == "" || v.err != nil {
 		return cmp.Or(v.err, fmt.Errorf("learn: %w: Erase wants a scope that is named", store.ErrInvalid))
@@ -335,10 +335,10 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 	return errors.Join(l.bank.In(scope).Erase(ctx), l.compact(ctx))
 }
 
-// Forget deletes a case, by the ID of its Advice: outcome, episode, what was learned of it, and memories of the scope
-// with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, a complaint that other
-// cases came to, too, and, as a list of words, what later cases were told of it. An After that comes later keeps it
-// again. Without an outcome all the rest is deleted all the same, and it is [store.ErrNotFound].
+// Forget deletes a case, by the ID of its Advice: outcome, episode, what was learned of it, and memories of
+// the scope with the ID as Source.Run. What stays are figures of workers, what came to a Lessons scope, a
+// complaint that other cases came to, too, and, as a list of words, what later cases were told of it. A later
+// After keeps it again. Without an outcome the rest is deleted, and it is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	err := l.group.Update(ctx, func(b *store.Batch) error {
 		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")
@@ -357,9 +357,9 @@ func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error
 	return cmp.Or(v.err, no, err)
 }
 
-// outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an outcome,
-// or a record where no plan was delivered twice, edited or retired. Warnings of a Situation are needed, since
-// the host names it and has few of them; so is what a Lessons scope shares, while one below it has its own.
+// outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an
+// outcome, or a record where no plan was delivered twice, edited or retired. Warnings of a Situation are
+// needed, as a host has few; so is what a Lessons scope shares, while one below it has its own.
 func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (like memory.ID, is bool) {
 	_, kind, id, _ := store.ParseKey(e.Key)
 	if kind == givenKind {
@@ -517,7 +517,7 @@ func turnsOf(c *Case) []string           { return each(c.Turns, func(m reason.Me
 // remembers: a memory for each key, which is its Slot. No other recall has this scope.
 func casesOf(scope memory.Scope) memory.Scope { return scope + "/_cases" }
 
-// like returns the plans of keys whose cases are most like the case, by the words of their situation and text.
+// like returns the plans of keys whose cases are most like the case, by the words of situation and text.
 func (v *look) like(ctx context.Context) []*record {
 	if casesOf(v.c.Scope).Check() != nil {
 		return nil // too long a name: it has none
@@ -538,7 +538,7 @@ func (v *look) like(ctx context.Context) []*record {
 	return out
 }
 
-// describe gives a key the words of its cases, once a scope may be told them, and lets them be found by these.
+// describe gives a key the words of its cases, once a scope may be told them, so that these find it.
 func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
 	c, s := &w.Case, w.shape
 	if r.Paths != nil || r.empty() || scope != c.Scope && len(r.Scopes) < 2 {

@@ -91,10 +91,10 @@ type given struct {
 	strangers []string // what they said
 }
 
-// After learns from what came of a case. If the case Failed by the plan that fired, or other calls delivered it
-// after a call of that plan was in Failed, the plan and its rivals stop: each fires again after two later
-// deliveries. After an error call it again: a second After of an Advice changes nothing while Maintain keeps its
-// outcome, and returns what the first did. Without a Before, give it an Advice with the Case alone.
+// After learns from what came of a case. If the case Failed by the plan that fired, or other calls delivered
+// it after a call of that plan was in Failed, the plan and its rivals stop: each fires again after two later
+// deliveries. After an error call it again: a second After of an Advice changes nothing while Maintain keeps
+// its outcome, and returns what the first did. Without a Before, give it an Advice with the Case alone.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -171,7 +171,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
 }
 
-// step learns from an outcome in a commit. What is staged before an error is dropped with it, so that all runs.
+// step learns from an outcome in a commit. What is staged before an error is dropped with it.
 type step struct {
 	*Layer
 	given
@@ -234,10 +234,10 @@ func (l *Layer) StageJudge(
 	return w.settle(ctx, key, unchanged)
 }
 
-// keepPlan keeps what came of the plan that was made, in place of what the Advice came to before: a case that it
-// was the first to deliver is a delivery; one that a person found wrong, or a check where the plan fired, stops
-// the plans of its key. The record of the key has the counts, too, that of the very case has its deliveries for
-// longer, and that of the Lessons scope only names the scope: nothing of a case leaves its own.
+// keepPlan keeps what came of the plan that was made, in place of what the Advice came to before: a case that
+// it was the first to deliver is a delivery; one that a person found wrong, or a check where the plan fired,
+// stops the plans of its key. The record of the key has the counts, too, that of the very case has its
+// deliveries for longer, and that of the Lessons scope only names the scope: no case leaves its own.
 func (w *step) keepPlan(ctx context.Context) {
 	g, c, o, s, again := &w.given, &w.Case, &w.Outcome, w.shape, !w.Judged.IsZero()
 	if s.key == "" || o.Plan == nil || len(o.Plan.Calls) == 0 || o.Verdict == Unknown && !again {
@@ -287,8 +287,8 @@ func (r *record) ready(id string, c *Case, s *shape) bool {
 	return why == ""
 }
 
-// share puts a scope last among those that came to what is kept at a Lessons scope, but for the first two, which
-// stay: who comes later, and to something else, is not all the others.
+// share puts a scope last among those that came to what is kept at a Lessons scope, but for the first two,
+// which stay: who comes later, and to something else, is not all the others.
 func (r *record) share(scope memory.Scope) {
 	n := min(2, len(r.Scopes))
 	if first := r.Scopes[:n]; !slices.Contains(first, scope) {
@@ -374,8 +374,8 @@ func (w *warning) agree(said string) {
 	w.Said = extract.Tell()(w.Said, slices.DeleteFunc(strings.FieldsFunc(w.Said, isGap), both))
 }
 
-// warning returns the one of a skill and class, a new one where there is none. A word that a check has said of
-// a case without it, and that is no name, is its own: it is kept from nobody.
+// warning returns the one of a skill and class, a new one where there is none. A word that a check has said
+// of a case without it, and that is no name, is its own: it is kept from nobody.
 func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
@@ -392,7 +392,7 @@ func (r *record) warning(like *warning) *warning {
 	return &w
 }
 
-// refuse takes back what came of the Advice before, and takes in what was refused, or passed where something was.
+// refuse takes back what came of the Advice before, and takes in what was refused, or passed then.
 func (w *step) refuse(ctx context.Context) {
 	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
 	refused, calls := slices.Clone(o.Failed), summary(cmp.Or(o.Plan, &reason.Plan{}).Calls)
@@ -458,8 +458,8 @@ func (w *step) refuse(ctx context.Context) {
 // triggerOf is what the memory of a refusal is found by, and known for one of the case's own situation.
 func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
 
-// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, as a whole
-// value or as [iar.Copied] finds it, or it quotes a complaint. What a delivery had there of itself is none of these.
+// tainted returns why a plan is not learned: a call says what a stranger said and the case does not, whole or
+// as [iar.Copied] finds it, or it quotes a complaint. What a delivery had there is none of these.
 func (g *given) tainted(calls []reason.PlanCall, complaints []string, made []*delivery) string {
 	mine := append(wordsOf(g.shape.in), g.Case.Text)
 	copied := iar.Copied(mine, g.strangers, complaints)

@@ -158,8 +158,8 @@ func (r *record) ensure(id string) *plan {
 	return r.plan(id)
 }
 
-// add takes in a delivery, or that there is such a plan. Of plans that are too many the worst go, but none that
-// a person has edited or retired, and not this one: what is new is tried before the last of the old.
+// add takes in a delivery, or that there is such a plan. Of plans that are too many the worst go, but none
+// that a person has edited or retired, and not this one: what is new is tried before the last of the old.
 func (r *record) add(id string, made ...*delivery) {
 	p := r.ensure(id)
 	p.Deliveries = append(p.Deliveries, made...)
@@ -173,8 +173,8 @@ func (r *record) add(id string, made ...*delivery) {
 	}
 }
 
-// stop takes in that a delivery was wrong. Those of all plans of the key count anew from then on: what was rare
-// beside a wrong plan is not right for that. Of many the first stands for those before it, and is not taken back.
+// stop takes in that a delivery was wrong. Those of all plans of the key count anew from then on: what was
+// rare beside a wrong plan is not right for that. The first of many stands for all before it, and stays.
 func (r *record) stop(advice string, at time.Time) {
 	if r.Wrong = append(r.Wrong, event{Advice: advice, At: at}); len(r.Wrong) > maxDeliveries {
 		r.Wrong = r.Wrong[1:]
@@ -244,7 +244,7 @@ func (r *record) empty() bool {
 	return len(r.Refused)+len(r.Scopes)+len(r.Wrong) == 0 && !slices.ContainsFunc(r.Plans, has)
 }
 
-// edit has f change the record at a key, which is deleted with its last case. f clones slices: others read them.
+// edit has f change the record at a key, which is deleted with its last case. f clones its slices.
 func (w *step) edit(ctx context.Context, key string, f func(*record)) {
 	was, err := w.load(ctx, w.b, key)
 	if w.failed(err); err != nil {
@@ -326,8 +326,8 @@ func (v *look) plans(ctx context.Context, key string) *record {
 }
 
 // merge returns the plans of records of a key, the scope's own first, as they stand for a case of that: with
-// the deliveries that nothing stops. What was wrong in one record stops those of all; what a person has said of
-// a plan holds in its scope, and from up in those below. What one other scope alone came to is not told.
+// the deliveries that nothing stops. What was wrong in one record stops those of all; what a person has said
+// of a plan holds in its scope, and from up in those below. What one other scope alone came to is not told.
 func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery) string) *record {
 	own, all := from[0], *up
 	if own.Paths != nil {
@@ -370,8 +370,8 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 	return &all
 }
 
-// stops says why a delivery does not count: it is not made as a person has written its plan, but for parameters;
-// or since then one was wrong, or a person has changed another plan of the key.
+// stops says why a delivery does not count: it is not made as a person has written its plan, but for
+// parameters; or since then one was wrong, or a person has changed another plan of the key.
 func (r *record) stops(p *plan, d *delivery) string {
 	switch {
 	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d) || !d.At.After(p.Changed)):
@@ -395,9 +395,9 @@ func (p *plan) written(d *delivery) bool {
 var noRecord = new(record)  // of a key that is not there
 func none(*delivery) string { return "" }
 
-// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and rules
-// those that hold. Two deliveries are the least that tell what varies: any two that agree, unless both are of one
-// other scope, or its own scope has delivered the plan and neither is its. No two pairs may mean other calls.
+// fire returns the plan for a case of its key, or why it must not run: all are the plans of the key, and
+// rules those that hold. Two deliveries tell what varies: any two that agree, unless both are of one other
+// scope, or its own scope has delivered the plan and neither is its. No two pairs may mean other calls.
 func (p *plan) fire(
 	now *shape, scope memory.Scope, all []*plan, rules []string,
 ) (calls []reason.PlanCall, why string) {
@@ -440,9 +440,9 @@ func (p *plan) fire(
 	return nil, "there is a rule that none of its deliberations knew"
 }
 
-// outvoted says that another plan has delivered cases that share what two deliveries have in common, too. This
-// one takes two more of them than any other has: so a model that is wrong now and then is outvoted. But one that
-// two scopes came to before stands until it is refused: whoever it has fired for since has delivered nothing.
+// outvoted says that another plan has delivered cases that share what two deliveries have in common, too.
+// This one takes two more than any other has: so a model that is wrong now and then is outvoted. One that two
+// scopes came to before stands until it is refused: whoever it has fired for since has delivered nothing.
 func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 	most := max(0, sharing(p.Deliveries, a, b, time.Time{})-2)
 	for _, o := range all {
@@ -464,9 +464,9 @@ func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 	return ""
 }
 
-// refuted says how deliveries that were made otherwise refute the two of a match. One that has what the two share
-// does, if it is of their scopes. Where one lacks some of that, anything else may be what decided: no value at
-// hand may be one that such alone had, and no number beyond those of deliveries made as the two were.
+// refuted says how deliveries made otherwise refute the two of a match. One that has what the two share does,
+// if it is of their scopes. Where one lacks some of that, anything else may be what decided: no value at hand
+// may be one that such alone had, and no number beyond those of deliveries made as the two were.
 func (m *match) refuted(all []*delivery) string {
 	a, b := m.of[0], m.of[1]
 	var alike, other []*delivery
@@ -567,10 +567,10 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
-// scopes below it share, and its warnings, whole. A suggestion has the ID that [Layer.Edit] takes, and as Name
-// the words of its cases. Differs says why it does not fire for the newest of them, "" if it fires, whatever
-// Rules are new: Before looks at those. One that a person has changed is as written; another whose deliveries
-// do not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
+// scopes below it share, and its warnings, whole. A suggestion has the ID that [Layer.Edit] takes, and as
+// Name the words of its cases. Differs says why it does not fire for the newest of them, "" if it fires,
+// whatever Rules are new: Before looks at those. One that a person has changed is as written; another whose
+// deliveries do not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	v := l.in(scope)
 	v.scan(ctx, planKind, func(_ store.Entry, id string) {
@@ -596,12 +596,12 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 	return k, v.err
 }
 
-// Edit takes up what a person has changed in a plan that [Layer.Known] gave, its Calls or Retired, and reports
-// whether that is new. Changed calls are suggested until a plan with them fires, which takes two deliveries;
-// the former plan does not fire. No calls, and those that Known gives, leave them as they were. A retired plan
-// neither fires nor is suggested, until that is taken back; its calls are not changed. After both, other plans for
-// such cases need two new deliveries. What is said in a Lessons scope holds below it. An unknown ID is
-// store.ErrNotFound.
+// Edit takes up what a person has changed in a plan that [Layer.Known] gave, its Calls or Retired, and
+// reports whether that is new. Changed calls are suggested until a plan with them fires, which takes two
+// deliveries; the former plan does not fire. No calls, and those that Known gives, leave them as they were. A
+// retired plan neither fires nor is suggested, until that is taken back; its calls are not changed. After
+// both, other plans for such cases need two new deliveries. What is said in a Lessons scope holds below it.
+// An unknown ID is store.ErrNotFound.
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestion) (changed bool, err error) {
 	v, calls := l.in(scope), s.Calls
 	key, of, _ := strings.Cut(s.ID, "/")

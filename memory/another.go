@@ -93,7 +93,7 @@ func has(in []token, w token) bool {
 	return slices.ContainsFunc(in, func(o token) bool { return o.Text == w.Text })
 }
 
-// common returns where the next word is that two sentences share, the nearest to both beginnings; or their ends.
+// common returns where the next word is that two sentences share, nearest to both beginnings, or their ends.
 func common(a, b []token) (int, int) {
 	for d := range max(len(a), len(b)) {
 		for k := range d + 1 {

@@ -51,8 +51,8 @@ type Bank struct {
 }
 
 // Open reads the memories of a tenant, before the first Update of its Group. The Group is the one that the
-// tenant's other parts share, so that what a step changes can be one commit (see [Space.Stage]), or one of its
-// own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has the same store.
+// tenant's other parts share, so that what a step changes can be one commit (see [Space.Stage]), or one of
+// its own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has the same store.
 func Open(ctx context.Context, g *store.Group, o *Options) (*Bank, error) {
 	if g == nil || call.None(g.Store()) {
 		return nil, errors.New("memory: no store: give it store.NewGroup(st), of store.NewMem() or badger.Open")
@@ -104,7 +104,7 @@ func (b *Bank) Refresh(ctx context.Context) error {
 	return cmp.Or(err, b.broken)
 }
 
-// In returns the Space of a scope. A scope of another tenant is no error, and that tenant finds nothing of it.
+// In returns the Space of a scope. One of another tenant is no error, and that tenant finds nothing of it.
 func (b *Bank) In(scope Scope) Space {
 	if scope == "_" {
 		scope = ""
@@ -120,8 +120,8 @@ type Space struct {
 	batch *store.Batch // nil: each write is a commit
 }
 
-// Stage returns the Space whose writes go into a batch of the Bank's Group, and are read once it is committed.
-// Erase and Maintain are not for it: they commit by themselves.
+// Stage returns the Space whose writes go into a batch of the Bank's Group, and are read once it is
+// committed. Erase and Maintain are not for it: they commit by themselves.
 func (s Space) Stage(b *store.Batch) Space {
 	s.batch = b
 	return s

@@ -15,8 +15,8 @@ import (
 // Plan of the Draft, and Archived. The rest stays as it was. F may run again where others change the memory
 // meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
-	// No code of a host runs in a commit, as all others of the tenant wait for that. So what f was given may have
-	// changed when it comes to the commit, and f runs again.
+	// No code of a host runs in a commit, as all others of the tenant wait for that. So what f was given may
+	// have changed when it comes to the commit, and f runs again.
 	for again := true; again; {
 		r, err := s.read(ctx, s.reader(), id)
 		if err != nil {

@@ -22,13 +22,13 @@ import (
 
 // Embedder turns texts into vectors of one dimension, whose cosine says how like they are in meaning.
 //
-// Embed returns as many vectors as texts, of up to 16 KiB each, or an error. After an error it is asked again,
-// after a pause of a second that grows to five minutes, whatever the server says of waiting: for one text, then
-// for twice as many each time, up to 32. So a text that it refuses holds up no other. Such a text is found by
-// its words, and is sent again every five minutes: cut what is too long for the model. A recall waits for
-// Embed, up to 2 s or half of what its context has left, and a learn.Layer makes up to three a case: return
-// an error after some 200 ms, and words alone are used. Embed may be called concurrently. Model names the model
-// and, if it can be chosen, the dimension: under another name all vectors are made anew.
+// Embed returns as many vectors as texts, of up to 16 KiB each, or an error. After an error it is asked
+// again, after a pause of a second that grows to five minutes, whatever the server says of waiting: for one
+// text, then for twice as many each time, up to 32. So a text that it refuses holds up no other. Such a text
+// is found by its words, and is sent again every five minutes: cut what is too long for the model. A recall
+// waits for Embed, up to 2 s or half of what its context has left, and a learn.Layer makes up to three a
+// case: return an error after some 200 ms, and words alone are used. Embed may be called concurrently. Model
+// names the model and, if it can be chosen, the dimension: under another name all vectors are made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string
@@ -219,7 +219,7 @@ func (s Space) putVector(b *store.Batch, id ID, model, text string, v []float32)
 	return codec.Put(b, key, &kept, store.Any)
 }
 
-// takeVector takes in the vector that a key has, unless it is of a model that the Bank does not have; nil: none.
+// takeVector takes in the vector that a key has, unless it is of a model that the Bank has not; nil: none.
 func (b *Bank) takeVector(key string, scope Scope, id ID, kept *storedVector) {
 	if kept != nil && b.embeds != nil && kept.Model != "" && kept.Model != b.embeds.model {
 		return
@@ -242,8 +242,8 @@ const (
 )
 
 // hybrid appends what the vector and the words of a query find: the best by words, then the nearest, of which
-// a second search says what words they have; each record is there once. A cosine adds as much to the Ratio of a
-// match of no word as to that of a good one, and at most vectorWeight: to what words say, a vector can only add.
+// a second search says what words they have; each record once. A cosine adds as much to the Ratio of a match
+// of no word as to that of a good one, and at most vectorWeight: to what words say, a vector can only add.
 func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	q, _ := vectors.Ask(a.Vector) // which was checked
 	near := vectors.Search(q, max(nearest, nearestPerK*a.K), func(row uint32) bool { return !a.wants(t.rows[row]) })

@@ -21,9 +21,9 @@
 //
 // # Concurrency and persistence
 //
-// All methods may be called concurrently. A write is one conditional commit, durable when the call returns.
-// All memories of a tenant are in memory: beside texts some 430 bytes each, and 4 KB a scope. Several processes
-// may share a store that is a [store.Changer]: what another one has written is seen after [Bank.Refresh].
+// All methods may be called concurrently. A write is one conditional commit, durable when the call returns. A
+// tenant's are all in memory: beside texts some 430 bytes each, and 4 KB a scope. Several processes may share
+// a store that is a [store.Changer]: what another wrote is seen after [Bank.Refresh].
 package memory
 
 import (

@@ -9,8 +9,8 @@ import (
 )
 
 // Policy scores what a recall has found: a value in (0,1], higher for what comes first, or 0 to leave it out.
-// The query has its At, that of the question or now, and its K. A Policy is called once for each candidate, may
-// be called concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
+// The query has its At, that of the question or now, and its K. A Policy is called once for each candidate,
+// may be called concurrently, and must not keep what it is given. [Weighted] is one, and [ACTR] makes others.
 type Policy func(q *Query, c *Candidate) float64
 
 // Candidate is a memory that the words or the vector of a query have found.

@@ -33,7 +33,7 @@ type ask struct {
 	weighted  bool
 }
 
-// begun is the time by which what supersedes something holds: what is dated ahead is found, and hides nothing.
+// begun is by when what supersedes something holds: what is dated ahead is found, and hides nothing.
 func (a *ask) begun() int64 { return min(a.at, a.At.UnixMicro()) }
 
 // found is a match.
@@ -50,10 +50,10 @@ type found struct {
 // Recall returns what the query finds, if anything: first the Rules whose turn it is, with Score 1, then the
 // best K, those of a day that the Text names ("Monday") first. It is a function of the memories and the time.
 //
-// A Rule's turn is always, or where a line of its Trigger stands in the Text, in the same words or forms of them,
-// or with five letters or more within a word; only trusted Rules have one. A memory that is superseded gives
-// way to the one that holds. Archived ones come where nothing else matches. With an Embedder, to what the words
-// say a vector only adds.
+// A Rule's turn is always, or where a line of its Trigger stands in the Text, in the same words or forms of
+// them, or with five letters or more within a word; only trusted Rules have one. A memory that is superseded
+// gives way to the one that holds. Archived ones come where nothing else matches. With an Embedder, to what
+// the words say a vector only adds.
 func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	a, err := s.ask(ctx, &q)
 	if err != nil {

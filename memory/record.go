@@ -186,7 +186,7 @@ func analyze(an *text.Analyzer, rs ...*record) *index.Terms {
 	return index.Analyze(an, docs...)
 }
 
-// sides are actors that are but a side of a conversation, as half of all records have: no names to be found by.
+// sides are actors that are but a side of a conversation, as half of all records have: no names to find.
 var sides = map[string]bool{"user": true, "human": true, "customer": true, "me": true,
 	"assistant": true, "ai": true, "agent": true, "bot": true, "model": true, "system": true, "tool": true}
 

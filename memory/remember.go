@@ -76,8 +76,8 @@ func (s Space) RememberAll(ctx context.Context, ds []Draft) ([]Record, error) {
 	return out, nil
 }
 
-// together returns how many of the next drafts go into one commit: as many as it may have, up to the second of a
-// slot, as whether that is a new value depends on the one before.
+// together returns how many of the next drafts go into one commit: as many as it may have, up to the second
+// of a slot, as whether that is a new value depends on the one before.
 func together(ps []*prepared) (n int) {
 	size, slots := 0, map[string]bool{}
 	for n < len(ps) && n < maxDrafts && (n == 0 || size < maxDraftBytes) {
@@ -188,8 +188,8 @@ type marker struct {
 
 const markersLast = 90 * 24 * time.Hour
 
-// stage writes a record into a batch, or strengthens an equal one, and returns that. A Key that was here in the
-// last 90 days stands for what its draft became then, and nothing is written.
+// stage writes a record into a batch, or strengthens an equal one, and returns that. A Key that was here in
+// the last 90 days stands for what its draft became then, and nothing is written.
 func (s Space) stage(ctx context.Context, b *store.Batch, p *prepared) (is *record, err error) {
 	n := *p // a copy, as this may run again
 	if n.Trusted, err = s.trusted(ctx, b, n.source()); err != nil {
@@ -388,7 +388,7 @@ func (r *record) sameStanding(o *record) bool {
 		r.more().Slot == o.more().Slot
 }
 
-// names returns the ids of a record, by number: equal records have equal ones, so that they meet in the store.
+// names returns the ids of a record, by number: equal records have equal ones, and meet in the store.
 func (r *record) names(scope Scope) func(n int) ID {
 	v, m := r.voice(), r.more()
 	if r.is(Episode) {

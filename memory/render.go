@@ -31,9 +31,9 @@ func Render(hits []Hit) string {
 	return fence.Block("memory", fence.Mark(body.String()), note, body.String())
 }
 
-// String is the hit for a prompt: its kind, its day and who said it, whether somebody vouches for it, and what
-// it supersedes. Each line of a text is behind a bar, without characters that hide or reorder text, control
-// words of chat templates broken up. A text of over 4 KiB is cut there and ends with "…".
+// String is the hit for a prompt: its kind, its day and who said it, whether somebody vouches for it, and
+// what it supersedes. Each line of a text is behind a bar, without characters that hide or reorder text,
+// control words of chat templates broken up. A text of over 4 KiB is cut there and ends with "…".
 func (h Hit) String() string {
 	s := fence.Line(string(h.Kind))
 	if !h.At.IsZero() { // as of one that was forgotten since

@@ -224,9 +224,9 @@ func enter[K comparable](m map[K][]*record, key K, r *record, in bool) {
 	}
 }
 
-// phrases returns those that bring a Rule: of each line of its Trigger the words, and where it has five letters
-// or more ("pipe" is no pipeline) its letters, which may stand within words. One without a Trigger has the
-// phrase "", which stands everywhere; a line without words brings nothing.
+// phrases returns those that bring a Rule: of each line of its Trigger the words, and where it has five
+// letters or more ("pipe" is no pipeline) its letters, which may stand within words. One without a Trigger
+// has the phrase "", which stands everywhere; a line without words brings nothing.
 func (t *table) phrases(r *record) (out []string) {
 	if !r.is(Rule) {
 		return nil
@@ -256,8 +256,8 @@ func (t *table) words(s string) string {
 }
 
 // due returns the Rules whose turn it is for a text: those without a Trigger, the oldest first, then those
-// whose phrase stands in the text, in its order and the longer phrase first. A word that has the letters of one
-// may be a form of it: a Rule that is told in vain does less harm than one that is not told.
+// whose phrase stands in the text, in its order and the longer phrase first. A word that has the letters of
+// one may be a form of it: a Rule that is told in vain does less harm than one that is not told.
 func (t *table) due(s string) (out []*record) {
 	if len(t.rules) == 0 {
 		return nil

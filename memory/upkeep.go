@@ -19,8 +19,8 @@ import (
 const idle = 180 * 24 * time.Hour
 
 // Maintain archives quarantined memories that never helped and were not said for 180 days, and returns how
-// many. It drops the Keys of drafts and feedback after 90 days. Recency fades without it, as a function of the
-// time. What is trusted is never archived for being idle. Never call it in an Update, see [Space.Erase].
+// many. It drops the Keys of drafts and feedback after 90 days. Recency fades without it, as a function of
+// the time. What is trusted is never archived for being idle. Never call it in an Update, see [Space.Erase].
 func (s Space) Maintain(ctx context.Context) (archived int, err error) {
 	now := s.b.o.Now().UnixMicro()
 	stays := func(r *record) bool {
@@ -56,10 +56,10 @@ func (s Space) Maintain(ctx context.Context) (archived int, err error) {
 
 const similarity, maxNear = 0.85, 1000
 
-// Consolidate merges memories that are equal, as a change or another process may have left them, into the older
-// one, and returns how many. It links those that are alike (the cosine of the words of triggers and of contents is
-// .85 or more; kind, trust, actor, thread and slot are one) and lists the first 1,000 pairs, the older one first: a
-// person or a model may [Space.Merge] them. Episodes are neither. It looks at the 32 that a memory's words find best.
+// Consolidate merges memories that are equal, as a change or another process may leave them, into the older,
+// and returns how many. It links those that are alike (the cosine of words of triggers and of contents is .85
+// or more; kind, trust, actor, thread and slot are one) and lists the first 1,000 pairs, the older first, for
+// a person or a model to [Space.Merge]. Episodes are neither. It looks at the 32 its words find best.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
 	t := s.table()
 	for _, r := range t.snapshot() {

@@ -8,15 +8,15 @@ import (
 )
 
 // Uplift is what a treatment changes, memory or a learned plan: the mean of cases with it less that of those
-// without, of the share delivered (in [0, 1]), and of model calls and dollars a case where they were reported.
+// without, of the share delivered (in [0, 1]), and of model calls and dollars a case if reported.
 type Uplift struct{ Delivered, Calls, USD Interval }
 
-// Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars. The zero Arms is
-// empty. To keep one, encode it whole; its elements are not for hosts. It is not for concurrent use.
+// Arms sum up the cases with a treatment, and those without: delivered, model calls, dollars. The zero Arms
+// is empty. To keep one, encode it whole; its elements are not for hosts. It is not for concurrent use.
 type Arms [2][3]sample
 
-// Add adds n times a case; a negative n takes it away. took is of all models that were asked; nil: not known. Its
-// dollars are those reported, or where there are none those estimated.
+// Add adds n times a case; a negative n takes it away. took is of all models that were asked; nil: not known.
+// Its dollars are those reported, or where there are none those estimated.
 func (a *Arms) Add(treated, delivered bool, took *rank.Usage, n int) {
 	side, one := &a[0], 0.0
 	if !treated {

@@ -92,8 +92,8 @@ func (s *session) failed(goal, approach string) (by []string, same int) {
 // Sessions are those of a tenant. It may be used concurrently.
 type Sessions struct{ group *store.Group }
 
-// New returns the sessions in a group: over the part of a tenant, see store.Sub, where an Agent or a Layer has
-// the same store.
+// New returns the sessions in a group: over the part of a tenant, see store.Sub, where an Agent or a Layer
+// has the same store.
 func New(g *store.Group) *Sessions { return &Sessions{g} }
 
 // Record adds a try that has ended to a session, which is made where it is missing.

@@ -277,8 +277,8 @@ func (b *book) publish(p *pair, rev store.Revision, rec *record) {
 	p.rev, p.rec, p.sum, p.skill.fresh = rev, rec, nil, false
 }
 
-// apply takes in what others have written or deleted, or what a conflict was about. Each sample writes the first
-// piece of a record, so where that has changed all are read at once, and are of one state.
+// apply takes in what others have written or deleted, or what a conflict was about. Each sample writes the
+// first piece of a record, so where that has changed all are read at once, and are of one state.
 func (b *book) apply(e store.Entry) {
 	switch p := b.named(e.Key); {
 	case p == nil: // an account, which is read where it is wanted

@@ -9,25 +9,25 @@ import (
 
 // Learned returns the policy that learns what each candidate is worth, in general and at a kind of case
 // (Task.Key), and explores. The Score is that worth, in successes an attempt. What a sample is worth is its
-// Reward, or success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars), where
-// success is 1 for Delivered and 0 for Failed and Malformed; other outcomes teach nothing. So a dollar is
-// a tenth of a success: where it is more to you, give a Reward, or use [Book.Ladder]. An unknown cost counts as
-// 0: have all candidates tell one (reason.Price). Evidence fades with a half-life of 30 days. A candidate is
-// taken for another one, of whom nothing is known, when its samples add up to 20 standard deviations beyond
-// what was expected, less ¼ each (Page, 1954).
+// Reward, or success − 0.02·log2(1 + seconds) − 0.1·log2(1 + US dollars), where success is 1 for Delivered
+// and 0 for Failed and Malformed; other outcomes teach nothing. So a dollar is a tenth of a success: where it
+// is more to you, give a Reward, or use [Book.Ladder]. An unknown cost counts as 0: have all candidates tell
+// one (reason.Price). Evidence fades with a half-life of 30 days. A candidate is taken for another one, of
+// whom nothing is known, when its samples add up to 20 standard deviations beyond what was expected, less ¼
+// each (Page, 1954).
 //
-// A candidate's estimate is the mean of its samples, in which the mean of all candidates counts as three more,
-// or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind of case
-// it is that, what the kind adds for all, and what it adds for this one. How much the latter varies is learned:
-// little among models that can do everything, much among programs that each do one thing.
+// A candidate's estimate is the mean of its samples, in which the mean of all candidates counts as three
+// more, or as fewer where samples scatter little beside the .2 by which candidates may well differ. At a kind
+// of case it is that, what the kind adds for all, and what it adds for this one. How much the latter varies
+// is learned: little among models that can do everything, much among programs that each do one thing.
 //
 // The best estimate is chosen. In it those three count as better than the mean, by .7 standard deviations of
 // what is not known of the untried. So the untried are tried until one is that good, and one that fails at
 // first makes room (one of five that failed thrice, for 800 tasks, unless it is renamed): of many candidates,
-// that finds a good one sooner than weighing doubt does (Bayati et al., 2020). A logistic draw is added, of .5
-// standard deviations of what is not known: of the general doubt (n + 1)/(n + 50k²) for n samples and k
-// candidates, of that about a kind met n times (n + 1)/(n + 1 + k³/100). It depends on the seed, scope, skill,
-// kind, candidate and attempts.
+// that finds a good one sooner than weighing doubt does (Bayati et al., 2020). A logistic draw is added, of
+// .5 standard deviations of what is not known: of the general doubt (n + 1)/(n + 50k²) for n samples and k
+// candidates, of that about a kind met n times (n + 1)/(n + 1 + k³/100). It depends on the seed, scope,
+// skill, kind, candidate and attempts.
 func (b *Book) Learned() Policy {
 	if b.pacer != nil {
 		return paced{b}

@@ -321,7 +321,7 @@ var nothing = &record{head{Rating: firstRating}, make([]byte, prefix+headBytes)}
 // clone copies the record, so that it can be changed and dropped.
 func (r *record) clone() *record { return &record{r.head, slices.Clone(r.value)} }
 
-// seal makes the value what the store holds: that of codec.Marshal of bytes, but for the size of their length.
+// seal makes the value what the store holds: that of codec.Marshal of bytes, but for the length's size.
 func (r *record) seal() []byte {
 	copy(r.value, begins)
 	binary.BigEndian.PutUint32(r.value[len(begins):], uint32(len(r.value)-prefix))

@@ -70,10 +70,10 @@ func (b *Book) Day(candidate, skill string, day time.Time) Stats {
 }
 
 // Health returns the figures of a period that ends now, of 24 hours at most. "" is all candidates, or skills.
-// An outage (Away, TimedOut) counts as a failed attempt here, though not in a rank; of other outcomes that tell
-// nothing about skill only the usage counts. Attempts before the last 200 at a skill count by whole hours, and
-// not in the percentiles. The Samples are the failures and outages, at most 10 of a candidate at a skill, the
-// oldest first; they have Run, Candidate, Skill, Class and At.
+// An outage (Away, TimedOut) counts as a failed attempt here, though not in a rank; of other outcomes that
+// tell nothing about skill only the usage counts. Attempts before the last 200 at a skill count by whole
+// hours, and not in the percentiles. The Samples are the failures and outages, at most 10 of a candidate at a
+// skill, the oldest first; they have Run, Candidate, Skill, Class and At.
 func (b *Book) Health(candidate, skill string, last time.Duration) (Stats, []Sample) {
 	now := b.now()
 	from := now.Add(-min(last, 24*time.Hour))

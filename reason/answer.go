@@ -18,9 +18,9 @@ import (
 // wrong with it. check, which may be nil, refuses what fits the schema and cannot be used all the same.
 //
 // The answer is one JSON object of the schema. Words without a "{", or a thought that does not end, may stand
-// before it, and a code fence around it; nothing may follow. An answer that is cut off is not completed, and no
-// value is coerced. The usage is that of all calls, also of those that failed. An answer that cannot be used
-// is an *[Error] of class Invalid.
+// before it, and a code fence around it; nothing may follow. An answer that is cut off is not completed, and
+// no value is coerced. The usage is that of all calls, also of those that failed. An answer that cannot be
+// used is an *[Error] of class Invalid.
 func Ask[T any](ctx context.Context, m Model, r *Request, check func(*T) error) (T, *Usage, error) {
 	var none T
 	s, err := schema.Compile(r.Schema)

@@ -45,8 +45,8 @@ type Case struct {
 	Complaint string     `cbor:",omitzero"` // why the previous decision, or attempt, was refused
 }
 
-// Check returns a [store.ErrInvalid] unless all scopes are of one tenant, Lessons is the Scope or above it, ID,
-// Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
+// Check returns a [store.ErrInvalid] unless all scopes are of one tenant, Lessons is the Scope or above it,
+// ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
 // (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
 // a person's message: memories are recalled by it, too, and the episode has it in place of Text.
 func (c *Case) Check() error {

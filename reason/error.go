@@ -66,8 +66,8 @@ func (e *Error) Unwrap() error {
 // before a status: "403: API rate limit exceeded" is RateLimited. A typed *Error is returned as it is.
 //
 // It returns nil for a failure like any other, whose words tell no class, for a nil err, and for the end of a
-// canceled context. Do not return that nil as an error: a nil *Error in one is not nil. Only what was returned
-// as an error is read, and no output of a program that failed.
+// canceled context. Do not return that nil as an error: a nil *Error in one is not nil. Only what was
+// returned as an error is read, and no output of a program that failed.
 func Classify(err error) *Error {
 	var e *Error
 	switch {

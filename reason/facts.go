@@ -17,12 +17,12 @@ var factsSchema = json.RawMessage(`{"type":"object","additionalProperties":false
 "required":["content","slot","replaces"],"properties":{"content":{"type":"string"},"slot":{"type":"string"},
 "replaces":{"type":"array","items":{"type":"integer"}}}}}}}`)
 
-// RememberFacts has a model write down the facts of a conversation, and remembers each as a copy of d with its
-// own Content, Slot and Supersedes. The model is told the day of d.At. Give each turn once: a turn that is
-// given again has its facts remembered again, at the later At, even if they were forgotten or replaced since.
-// Where several people talk, begin each text with a name. The facts are quarantined until somebody vouches
-// for them, and replace no trusted one. The model sees the 12 known facts nearest to the last 8 KiB of the
-// conversation. A fact has at most 4 KiB; a model whose answer cannot be used is asked once more.
+// RememberFacts has a model write down the facts of a conversation, and remembers each as a copy of d with
+// its own Content, Slot and Supersedes. The model is told the day of d.At. Give each turn once: a turn that
+// is given again has its facts remembered again, at the later At, even if they were forgotten or replaced
+// since. Where several people talk, begin each text with a name. The facts are quarantined until somebody
+// vouches for them, and replace no trusted one. The model sees the 12 known facts nearest to the last 8 KiB
+// of the conversation. A fact has at most 4 KiB; a model whose answer cannot be used is asked once more.
 //
 // It returns the IDs of the facts that are new, and of known ones that the conversation confirmed and nobody
 // vouches for. The Usage of m is counted for no run: wrap m to count it.

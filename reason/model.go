@@ -134,8 +134,8 @@ func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) 
 // line ends it, but OnText has got the thought by then. An answer that is nothing but a thought, or whose
 // thought never ends, is an error. An answer that has to begin with such a block needs a Schema.
 //
-// A provider that signs what its models say refuses calls in Messages that it has not signed, such as those of
-// a plan. After a status 400 calls without Opaque are told in words, with their results.
+// A provider that signs what its models say refuses calls in Messages that it has not signed, such as those
+// of a plan. After a status 400 calls without Opaque are told in words, with their results.
 //
 // A call without an ID gets one; blank inputs and null become {}, and what is no JSON a JSON string, so that
 // the schema of the tool refuses it in words. A Usage that cannot be is nil. Errors are an *[Error] where
@@ -176,9 +176,9 @@ func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// teller passes a stream on in words, without thoughts. Whoever is told cleans each piece for itself, so that a
-// secret has to be in one piece with what names it: up to 4 KiB that may be the beginning of one are held back
-// until they go on as something else.
+// teller passes a stream on in words, without thoughts. Whoever is told cleans each piece for itself, so that
+// a secret has to be in one piece with what names it: up to 4 KiB that may be the beginning of one are held
+// back until they go on as something else.
 type teller struct {
 	to   func(string) // nil: nobody is told
 	text thoughts

@@ -44,8 +44,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Post sends body as JSON to base+path for an adapter, by a client with a [Transport], and adds to the header.
-// An error of class Permanent names the model, the host, and env, the variable that has the key.
+// Post sends body as JSON to base+path for an adapter, by a client with a [Transport], and adds to the
+// header. An error of class Permanent names the model, the host, and env, the variable that has the key.
 func Post(
 	ctx context.Context, c *http.Client, base, path string, h http.Header, body any, model, env string,
 ) (*http.Response, error) {

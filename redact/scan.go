@@ -105,11 +105,11 @@ func (f *form) at(text string) bool {
 
 // find returns where the secret of a form is that begins at text[i:], by reach bytes; an empty range: none.
 //
-// What stands behind the beginning has to match, and what stands before it, where the form says so. A group of
-// either is the secret, or else all of it; so it may lie before what the form begins with, as a password before
-// the @ of an address. It has to pass the form's check, and to be no expression of a program. A match as long
-// as the first look is followed to its end, since what is left of a long key is a key still. And a token
-// stands apart: no word goes on before or behind it.
+// What stands behind the beginning has to match, and what stands before it, where the form says so. A group
+// of either is the secret, or else all of it; so it may lie before what the form begins with, as a password
+// before the @ of an address. It has to pass the form's check, and to be no expression of a program. A match
+// as long as the first look is followed to its end, since what is left of a long key is a key still. And a
+// token stands apart: no word goes on before or behind it.
 func (f *form) find(text string, i, reach int) (start, end int) {
 	token := f.check == ""
 	if token && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {

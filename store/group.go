@@ -72,8 +72,8 @@ func (g *Group) Store() Store { return g.part }
 // Follow has apply called with every entry below prefix that somebody else has written or deleted, after a
 // conflict and by Refresh, and with every one that an Update deletes, before its After runs. Entries may come
 // more than once, also the part's own. A deleted entry of Rev 0 was found missing just now. Where a [Changer]
-// has forgotten what was deleted, Refresh calls again, whatever its ctx, to have all read in place of what the
-// part has. Follow is called before the first Update.
+// has forgotten what was deleted, Refresh calls again, whatever its ctx, to have all read in place of what
+// the part has. Follow is called before the first Update.
 func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Context) error) {
 	g.again = append(g.again, again)
 	g.follows = append(g.follows, func(e Entry) {
@@ -85,8 +85,8 @@ func (g *Group) Follow(prefix string, apply func(Entry), again func(context.Cont
 }
 
 // Refresh gives followers what other processes have written below g since the last call, where the store is a
-// [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin. Of
-// the views of a Group the widest that has followers is the one to refresh.
+// [Changer]; otherwise it does nothing. The first call, made before the first Follow, marks where to begin.
+// Of the views of a Group the widest that has followers is the one to refresh.
 func (g *Group) Refresh(ctx context.Context) error {
 	changer, ok := g.st.(Changer)
 	if !ok {

@@ -1,7 +1,7 @@
 // Package store is what arc stands on: an ordered key-value interface with atomic, conditional commits.
 //
-// All that arc keeps goes through a [Store]. The package has [NewMem] (the in-memory store), [Sub] (a tenant's
-// part of one), [Batch] and [Group] (how a step of several parts becomes one commit), and [Copy] and [Load].
+// All that arc keeps goes through a [Store]. The package has [NewMem] (the in-memory store), [Sub] (a
+// tenant's part of one), [Batch] and [Group] (a step of several parts in one commit), and [Copy] and [Load].
 package store
 
 import (
@@ -63,10 +63,10 @@ type Range struct {
 
 // Store is an ordered key-value store with atomic conditional commits.
 //
-// All methods may be called concurrently. Values that are passed in or returned are not changed any more, by the
-// store or by callers; a list of ops is not kept. Keys are non-empty valid UTF-8 and order bytewise. After the
-// errors of this package and the error of a context that ended before the commit began, nothing was written.
-// After any other error of Commit the outcome is unknown: read the keys again.
+// All methods may be called concurrently. Values that are passed in or returned are not changed any more, by
+// the store or by callers; a list of ops is not kept. Keys are non-empty valid UTF-8 and order bytewise.
+// After the errors of this package and the error of a context that ended before the commit began, nothing was
+// written. After any other error of Commit the outcome is unknown: read the keys again.
 type Store interface {
 	// Get returns the entry of key, or ErrNotFound.
 	Get(ctx context.Context, key string) (Entry, error)

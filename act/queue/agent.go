@@ -14,8 +14,8 @@ import (
 )
 
 // AgentHandler returns a Handler that has an Agent run each job as an objective: what objective returns, or,
-// where it is nil, Subject and Description as Text, and Input as Inputs. An Objective without a Scope gets the
-// job's. One without an ID gets one of the job and its round, so that a later attempt goes on with the run.
+// where it is nil, Subject and Description as Text, and Input as Inputs. An Objective without a Scope gets
+// the job's. One without an ID gets one of the job and its round, so a later attempt goes on with the run.
 //
 //	delivered        Completed; Summary is the answer
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again

@@ -14,9 +14,9 @@ import (
 
 // Handler does a job: it says in j what came of it, and returns follow-ups, as [Queue.End] takes them. Its
 // context ends when the lease is lost, and when Dispatch has drained for long enough; a handler that can hang
-// sets a deadline itself. The context has the job's journal, so that steps (act.Step) that are done are not
-// made again by a later attempt. A panic is an error like any other; one that ends its goroutine takes a worker
-// of Dispatch away. A job that must not begin now, because a budget is spent, say, is Pending with another At.
+// sets a deadline itself. The context has the job's journal, so a later attempt does not make again the steps
+// (act.Step) that are done. A panic is an error like any other; one that ends its goroutine takes a worker of
+// Dispatch away. A job that must not begin now, as where a budget is spent, is Pending with another At.
 type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
 // errDrained ends the context of jobs that go on for too long after that of Dispatch has ended.

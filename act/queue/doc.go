@@ -21,18 +21,18 @@
 //
 // # Order
 //
-// The job with the lowest priority number, 1 to 10, comes first, then the one that has been ready for longest;
-// where several processes claim at one time, about so. A job with an At that is over a minute late moves up by
-// 2, to 1 at most. Nothing else ages, and scopes take no turns: a steady flow of others goes first.
+// The job with the lowest priority number, 1 to 10, comes first, then the one that has been ready for
+// longest; where several processes claim at once, about so. A job with an At that is over a minute late moves
+// up by 2, to 1 at most. Nothing else ages, and scopes take no turns: a steady flow of others goes first.
 //
 // # Leases
 //
 // Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and its Token, which grows with each
 // claim. When it was not renewed, by the clock of whoever looks (one that jumps ahead ends it), another may
 // claim the job, and an attempt is spent; from then on the former holder gets [ErrLost]. So each job runs at
-// least once and ends once. A handler whose effects must not be repeated makes them in steps (act.Step), which
-// the job's journal keeps over attempts, or passes Token on to what it changes.
+// least once and ends once. A handler whose effects must not be repeated makes them in steps (act.Step),
+// which the job's journal keeps over attempts, or passes Token on to what it changes.
 //
-// Begin with Claim and End (queue.go). job.go has a job and its record, index.go the order of those that wait,
-// dispatch.go a process's workers, agent.go the handler for an Agent. Each claim is conditional on its record.
+// Begin with Claim and End (queue.go). job.go has a job and its record, index.go the order of what waits,
+// dispatch.go a process's workers, agent.go an Agent's handler. Each claim is conditional on its record.
 package queue

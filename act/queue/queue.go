@@ -57,8 +57,8 @@ type Queue struct {
 	stamp  int64                // Created of the newest job of this Queue
 }
 
-// Open returns the Queue of a tenant. The Group is the one that its other parts share, or one of its own: over
-// the part of a tenant, see store.Sub, where an Agent or a Layer has the same store; else the tenant is "_".
+// Open returns the Queue of a tenant. The Group is that of its other parts, or one of its own: over the part
+// of a tenant, see store.Sub, where an Agent or a Layer has the same store; else the tenant is "_".
 func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q := &Queue{g: g, o: *cmp.Or(o, &Options{}), index: newIndex(), scopes: map[store.Scope]bool{}}
 	q.o.Now = call.Clock(q.o.Now)
@@ -193,8 +193,8 @@ func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 }
 
 // start stages the claim of a job, or its end where its last lease ran out. It reports whether it is claimed.
-// The index may be behind other processes, so the record decides: of two that claim a job one meets a conflict.
-// Token grows also with each end that the holder has not made: what comes with a former one is refused (held).
+// The index may be behind other processes, so the record decides: one of two meets a conflict. Token grows
+// also with each end that the holder has not made: what comes with a former one is refused (held).
 func (q *Queue) start(ctx context.Context, b *store.Batch, it *item, now time.Time) (Job, bool, error) {
 	e, err := b.Get(ctx, it.key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -257,13 +257,13 @@ func (q *Queue) Heartbeat(ctx context.Context, j Job) error {
 }
 
 // End ends the attempt at a job in one commit: it keeps what the holder says in State, Summary and Usage,
-// adds up to 64 follow-ups (Add others before, with a Key), as children of the job and in its scope unless they
-// name one, and logs the cycle, with the Model. What becomes of the job is said in the package. Where there is
+// adds up to 64 follow-ups (Add others before, with a Key), as children of the job and in its scope unless
+// they name one, and logs the cycle, with the Model. The package says what becomes of the job. Where there is
 // a failure the State does not count, a Usage in a *[reason.Error] does, and follow-ups are not added.
 //
-// End returns ErrLost if the job is no longer held, and an error that wraps store.ErrInvalid, with nothing changed,
-// if the state is none or a follow-up cannot be added. After any other error it may be called again: a second
-// End of an attempt does nothing.
+// End returns ErrLost if the job is no longer held, and an error that wraps store.ErrInvalid, with nothing
+// changed, if the state is none or a follow-up cannot be added. After any other error it may be called again:
+// a second End of an attempt does nothing.
 func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draft) error {
 	if j.State == Active || j.State == "" {
 		j.State = Completed
@@ -336,10 +336,10 @@ func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bo
 }
 
 // Update has f change a job, as a person does: its texts, where a [secret NAME] stays, its priority, time,
-// schedule or state, and returns it. To end an active job, or to set it aside, takes it from its holder. A state
-// of Pending has the job tried again, with all its attempts, and one that was Completed done again, with all its
-// steps. ID, Key, Scope, Parent, the times and the counts stay as they were; another Input is store.ErrInvalid where
-// its round has begun. f may run again, if others change the job. No such job wraps store.ErrNotFound.
+// schedule or state, and returns it. To end an active job, or to set it aside, takes it from its holder. A
+// state of Pending tries the job again, with all its attempts, and does one that was Completed again, with
+// all its steps. ID, Key, Scope, Parent, times and counts stay; another Input is store.ErrInvalid where its
+// round has begun. f may run again if others change it. No such job wraps store.ErrNotFound.
 func (q *Queue) Update(ctx context.Context, id string, f func(*Job) error) (Job, error) {
 	for try := 1; ; try++ {
 		r, err := q.load(ctx, id)
@@ -475,8 +475,8 @@ func (q *Queue) List(ctx context.Context, scope store.Scope, states ...State) it
 }
 
 // Cycles yields the attempts that ended at or after a time, for jobs of a scope and of those below it, by
-// scope and then in their order. Each is the job as it was then, with the Model and Usage of that attempt, the
-// first line of its Summary, and no Description and Input. An attempt that was given back unused is left out.
+// scope and then in their order. Each is the job as it was then, with the Model and Usage of that attempt,
+// the first line of its Summary, and no Description and Input. One that was given back unused is left out.
 func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) iter.Seq2[Job, error] {
 	after := ""
 	if !since.IsZero() {

@@ -13,10 +13,10 @@ import (
 	"github.com/arc-learn/arc/internal/schema"
 )
 
-// Digest identifies a result of a tool, whatever the values of the case's inputs are: it counts the name of an
-// input in the place of its value, if that has two characters or more. So the states of order A-1 in one case
-// and of A-2 in another have one digest if nothing else differs. Where a value stands inside a word or number,
-// as 10 in 100, it may be there by chance, and none is replaced. It is the ResultDigest of a [reason.PlanCall].
+// Digest identifies a result of a tool, whatever the values of the case's inputs are: it counts the name of
+// an input in the place of its value, if that has two characters or more. So the states of order A-1 and of
+// A-2 in two cases have one digest if nothing else differs. Where a value stands inside a word or number, as
+// 10 in 100, it may be there by chance, and none is replaced. It is the ResultDigest of a [reason.PlanCall].
 func Digest(result json.RawMessage, inputs ...json.RawMessage) string {
 	names := map[string]string{} // dotted paths, by the strings and numbers there as they are written in JSON
 	name := func(path string, v any) any {

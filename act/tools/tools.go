@@ -63,9 +63,9 @@ type executor struct {
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
 // which one stands where. Before an irreversible call, at the first difference, such as a duration or a time
-// in a result, and for the final answer the model is asked, and has the calls and what they returned among its
-// own; where that was before the last call an event "left" says why. An irreversible call asks a person, too,
-// see [act.Worker].
+// in a result, and for the final answer the model is asked, and has the calls and what they returned among
+// its own; where that was before the last call an event "left" says why. An irreversible call asks a person,
+// too, see [act.Worker].
 //
 // The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan.
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {

@@ -112,7 +112,7 @@ func layer(seed uint64) (*learn.Layer, error) {
 	return learn.New(context.Background(), store.NewMem(), &learn.Options{Scope: "acme", Seed: seed})
 }
 
-// deliver has a case delivered by who thought about it: what a plan that fires does again is no delivery more.
+// deliver has a case delivered by who thought about it: what fires is no delivery more.
 func deliver(l *learn.Layer, c learn.Case, p *reason.Plan) error {
 	c.Fresh = true
 	a, err := l.Before(context.Background(), c)

@@ -65,7 +65,7 @@ func Dial(ctx context.Context, address string, client *http.Client) (*Agent, err
 }
 
 // Worker returns the agent as a worker with the name, description and skills of its card, and what extensions
-// blast-v1, hitl-mode-v1 and effect-domain-v1 declare, but no Prior. For tasks without skill set Skills to nil.
+// blast-v1, hitl-mode-v1 and effect-domain-v1 declare, but no Prior. For tasks without skill set no Skills.
 func (a *Agent) Worker() act.Worker {
 	w := act.Worker{Name: a.card.Name, Description: a.card.Description, Executor: a}
 	for _, s := range a.card.Skills {

@@ -33,9 +33,9 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 // approval or an outage is at work. What the card leaves out is filled in, but for its URL; it says that
 // answers are streamed. A nil scope is that of the Agent's Options for everybody.
 //
-// The ID of a run follows from the id of the message that began it: a message that is sent again, in the same
-// scope, is another task of the same run. A task is there for callers of its scope: the last 1,000 from memory,
-// an older one, and each after a restart, from its run, without history. A request has at most 512 KiB.
+// A run's ID follows from the id of the message that began it: one that is sent again, in the same scope, is
+// another task of the same run. A task is there for callers of its scope: the last 1,000 from memory, an
+// older one, and each after a restart, from its run, without history. A request has at most 512 KiB.
 //
 // Pages of other origins are refused. Who may call is for the host's middleware to say, also on a loopback
 // address, which any page may give a name of its own.

@@ -33,12 +33,12 @@ import (
 // context ends, where the system has groups of processes (not on Windows), but for what left its group, as by
 // setsid. What is left behind when the program has ended goes on; what it prints over a second later is lost.
 //
-// As an executor it prints up to 256 KiB on standard output, which is the Output of its Result: JSON as it is,
-// text as a JSON string. As a gate it passes by an exit code of 0; else the last 4 KiB of what it printed are
-// the complaint, from a whole word on: no part of a longer one. Its exit code decides what kind of error it is,
-// and no word that it prints, as a failing test may quote any: 75 is [reason.Unavailable], as where it is killed,
-// which says nothing of what was done; 77 is [reason.Permission]; 126 and 127, like a program that cannot be
-// started, are [reason.Permanent].
+// As an executor it prints up to 256 KiB on standard output, which is the Output of its Result: JSON as it
+// is, text as a JSON string. As a gate it passes by an exit code of 0; else the last 4 KiB of what it printed
+// are the complaint, from a whole word on: no part of a longer one. Its exit code decides what kind of error
+// it is, and no word that it prints, as a failing test may quote any: 75 is [reason.Unavailable], as where it
+// is killed, which says nothing of what was done; 77 is [reason.Permission]; 126 and 127, like a program that
+// cannot be started, are [reason.Permanent].
 func New(dir string, env []string, argv ...string) *Program { return &Program{dir, env, argv} }
 
 // Program is a program as an [act.Executor] and as an [act.Gate]. It may be used concurrently.
@@ -133,8 +133,8 @@ func (c *Program) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 }
 
 // Run runs a program to its end, as those of New are, with an input of the host's, and returns what it
-// printed on standard output: the first 256 KiB, and how much is left out. What it printed on its error output
-// is noted, and stands in the error of one that fails.
+// printed on standard output: the first 256 KiB, and how much is left out. What it printed on its error
+// output is noted, and stands in the error of one that fails.
 func Run(ctx context.Context, dir string, env []string, stdin []byte, argv ...string) ([]byte, error) {
 	out, errs := &stream{ctx: context.Background()}, &stream{ctx: ctx, name: argv[0]} // the output is not noted
 	if err := start(ctx, dir, env, argv, stdin, out, errs); err != nil {

@@ -227,9 +227,9 @@ func outage(err error) error {
 	return &reason.Error{Class: reason.Unavailable, Err: err}
 }
 
-// Tools returns the tools that the server has now. Names are made valid for every model: letters, digits, "_"
-// and "-", at most 64; another gets a digest of what it was. A schema that cannot be used, or has over 30
-// references, becomes that of any object. A call's _meta has "arc/idempotency-key": that of act, "/", a digest.
+// Tools returns the tools that the server has now. Names are valid for every model: letters, digits, "_" and
+// "-", at most 64; another gets a digest of what it was. A schema of no use, or with over 30 references,
+// becomes that of any object. A call's _meta has "arc/idempotency-key": that of act, "/", a digest.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {

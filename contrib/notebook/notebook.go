@@ -125,7 +125,7 @@ func (one note) line(ctx context.Context, a *arc.Agent) string {
 func cut(text string, most int) string { return fence.Clip(fence.Line(text), most) }
 
 // Commit commits the file to its git repository where it has changed, and where its last commit is before a
-// time. A file that nobody has committed yet is left alone. No hook runs and nothing is signed: either may ask.
+// time. A file that nobody has committed is left alone. No hook runs and nothing is signed: either may ask.
 func (n *Notebook) Commit(ctx context.Context, before time.Time) error {
 	git := func(args ...string) (string, error) {
 		argv := []string{"git", "-c", "core.hooksPath=" + os.DevNull, "-c", "commit.gpgSign=false"}

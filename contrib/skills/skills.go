@@ -16,9 +16,9 @@
 //	  wrote: "…"
 //	---
 //
-// wrote is a digest of the calls and of retired, as Write wrote them: where these differ from it, a person has
-// changed them. A file that git puts back as it was is unchanged, and is written anew. A folder that was renamed,
-// or whose plan has another name now or is gone, is ignored: delete it. One directory is for one scope.
+// wrote is a digest of the calls and of retired, as Write wrote them: where they differ, a person has changed
+// them. A file that git puts back as it was is unchanged, and is written anew. A folder that was renamed, or
+// whose plan has another name now or is gone, is ignored: delete it. One directory is for one scope.
 package skills
 
 import (

@@ -34,7 +34,7 @@ import (
 
 // Workspace is a folder that an agent works in. Its methods may be used concurrently.
 type Workspace struct {
-	// Dir is the folder that a call works in, such as worktree.Dir; required. [act.CallOf] says whose call it is.
+	// Dir is the folder a call works in, such as worktree.Dir; required. [act.CallOf] says whose call it is.
 	Dir func(ctx context.Context) string
 
 	// Env is all of the environment of programs, as NAME=value; nil: that of the process. Leave out what a model
@@ -48,7 +48,7 @@ type Workspace struct {
 	known map[[32]byte]bool // digests of what attempts have read or written whole
 }
 
-// In is a Dir that is always the same. Of "", which would be the folder of the process, each call is an error.
+// In is a Dir that is always the same. Of "", the folder of the process, each call is an error.
 func In(dir string) func(context.Context) string {
 	return func(context.Context) string { return dir }
 }
@@ -106,10 +106,10 @@ func (w *Workspace) Shell() tools.Tool {
 //	write_file {path, text}      a new file, or all of one that is there
 //	edit_file {path, old, new}   puts new in the place of old, which has to stand there once, to the letter
 //
-// write_file replaces a text that the attempt has read or written whole, and no other: so a plan reads the file
-// first, and is left where that has changed. An edit, and a restart, want it read again. What was not shown, such
-// as a token, is not replaced by what stood for it, and nothing is written through a link. What a full disk does
-// not take leaves a file as it was, and a kill may leave a part of it.
+// write_file replaces a text that the attempt has read or written whole, and no other: so a plan reads the
+// file first, and is left where that has changed. An edit, and a restart, want it read again. What was not
+// shown, such as a token, is not replaced by what stood for it, and nothing is written through a link. What a
+// full disk does not take leaves a file as it was, and a kill may leave a part of it.
 func (w *Workspace) Files() []tools.Tool {
 	if w.Dir == nil {
 		panic("workspace: a Workspace without Dir")
@@ -253,7 +253,7 @@ func (p *place) write(path, old, text string) error {
 }
 
 // Search is a reason.Source: of the folder's git repository, the five files in which most of the objective's
-// words of four letters and more stand, each cut behind a word to its share of the tokens. It needs a repository.
+// words of four letters and more stand, each cut behind a word to its share of the tokens.
 func (w *Workspace) Search(ctx context.Context, objective string, tokens int) (out []string, err error) {
 	hits := map[string]int{}
 	for _, word := range slices.Compact(slices.Sorted(strings.FieldsSeq(strings.ToLower(objective)))) {

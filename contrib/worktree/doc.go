@@ -19,14 +19,14 @@
 //  6. Health looks at the repository; when it fails, exactly that merge is reverted, and Restart is called.
 //
 // Nothing that was made is lost but what the repository ignores or git was told to (--skip-worktree). What
-// fails, is refused, conflicts, or would overwrite what is not committed in the main tree stays on the branch,
-// which the complaint names; what a commit cannot hold, such as work within a submodule, in the worktree.
-// Nothing is pushed.
+// fails, is refused, conflicts, or would overwrite what is not committed in the main tree stays on the
+// branch, which the complaint names; what a commit cannot hold, such as work within a submodule, in the
+// worktree. Nothing is pushed.
 //
 // An attempt that waits, is out of time or was interrupted goes on in its worktree. On another disk or in a
 // fresh container that is not there, nor what its finished steps have written: the attempt has no outcome, as
-// with a conflict, a detached HEAD and what git cannot do, and another one begins anew. One that was interrupted
-// between merge and health check is not checked again. «git branch --list "arc/*"» lists what nobody has merged.
+// with a conflict, a detached HEAD and what git cannot do, and another begins anew. One interrupted between
+// merge and health check is not checked again. «git branch --list "arc/*"» lists what nobody has merged.
 //
 // git is of version 2.38 or later, and has the user's configuration and environment, but for hooks, signing
 // and prompts: a filter or merge driver of theirs that hangs holds the attempt. Two processes on one

@@ -63,8 +63,8 @@ func (g git) join(ctx context.Context, ours, theirs, message string, parents ...
 	return g.do(ctx, args...)
 }
 
-// forward moves the branch and the tree to a child of what is checked out, unless that would overwrite what is
-// not committed (of which git overlooks untracked files in a sparse checkout), or the branch has moved.
+// forward moves the branch and the tree to a child of what is checked out, unless that would overwrite what
+// is not committed (of which git overlooks untracked files in a sparse checkout), or the branch has moved.
 func (g git) forward(ctx context.Context, branch, to string) error {
 	if now, err := g.do(ctx, "symbolic-ref", "--quiet", "HEAD"); err != nil || now != branch {
 		return fmt.Errorf("%s is not checked out any more", branch)
@@ -82,7 +82,7 @@ func (g git) forward(ctx context.Context, branch, to string) error {
 	return err
 }
 
-// GoSyntax is a Guard that refuses a tree with Go files that do not parse, and names all. It skips what go does.
+// GoSyntax is a Guard that refuses a tree with Go files that do not parse, and names all; not what go skips.
 func GoSyntax(ctx context.Context, dir string) error {
 	var wrong []error
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

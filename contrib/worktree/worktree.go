@@ -265,7 +265,7 @@ func (j *job) deliver(ctx context.Context) error {
 	return nil
 }
 
-// ask calls a function of the host; nil: there is none. A panic is its error, as work must not stay half done.
+// ask calls a function of the host; nil: there is none. A panic is its error: no work stays half done.
 func ask(ctx context.Context, f func(ctx context.Context, dir string) error, dir git) error {
 	_, err := call.Do(ctx, 10*time.Minute, func(ctx context.Context) (none struct{}, err error) {
 		if f != nil {

@@ -69,7 +69,7 @@ func talk(ctx context.Context, url, name string) error {
 		if _, err := layer.After(ctx, advice, said); err != nil {
 			log.Print(err)
 		}
-		// One more call of the model: which facts are in what was said now. layer.Forget of the ID deletes them, too.
+		// One more call of the model: which facts are in what was said. layer.Forget of the ID deletes them, too.
 		from := memory.Draft{Thread: c.Session, At: time.Now(), Source: memory.Source{Run: advice.ID}}
 		if _, err := reason.RememberFacts(ctx, model, layer.Memory(me), turns[len(turns)-2:], from); err != nil {
 			log.Print(err)

@@ -1,5 +1,5 @@
-// Warnings shows what becomes of a mistake: what the gate refused is told to the worker when such a case comes
-// again, also a year later.
+// Warnings shows what becomes of a mistake: what the gate refused is told to the worker when such a case
+// comes again, also a year later.
 //
 //	go run ./examples/warnings
 package main

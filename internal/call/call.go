@@ -19,8 +19,8 @@ import (
 	"github.com/arc-learn/arc/internal/fence"
 )
 
-// MaxAnswer is the bound of all text and bytes in an answer; maxError that of an error's text, which is more than
-// anybody keeps of one: who does takes out its secrets first, and then cuts, so that no half of one is left.
+// MaxAnswer is the bound of all text and bytes in an answer; maxError that of an error's text, which is more
+// than anybody keeps of one: who does takes out its secrets first, then cuts, so that no half of one is left.
 const (
 	MaxAnswer = 8 << 20
 	maxError  = 256 << 10

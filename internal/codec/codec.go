@@ -108,8 +108,8 @@ func Put(b *store.Batch, key string, v any, c store.Condition) error {
 	return b.Put(key, value, c)
 }
 
-// Scan yields the entries of some kinds in all scopes of a tenant's store. Now and then it steps over the rest of
-// another kind in a scope. To look anew costs PostgreSQL as much as to read about a thousand.
+// Scan yields the entries of some kinds in all scopes of a tenant's store. Now and then it steps over the
+// rest of another kind in a scope. To look anew costs PostgreSQL as much as to read about a thousand.
 func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.Entry, error] {
 	const patience = 1000 // entries of other kinds before it steps over the rest of one
 	return func(yield func(store.Entry, error) bool) {
@@ -132,8 +132,8 @@ func Scan(ctx context.Context, st store.Store, kinds ...string) iter.Seq2[store.
 }
 
 // Sweep deletes those of some entries that are old, up to 1,000 in a commit, and returns how many. Unless all
-// have to go, the first that others have changed since it was read stays, with all behind it, which may be its
-// own (steps of a job): the next Sweep finds them.
+// have to go, the first that others have changed since it was read stays, with all behind it, which may be
+// its own (steps of a job): the next Sweep finds them.
 func Sweep(ctx context.Context, g *store.Group, entries iter.Seq2[store.Entry, error],
 	old func(store.Entry) bool, all bool) (swept int, err error) {
 	var found []store.Entry

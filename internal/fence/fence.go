@@ -47,8 +47,8 @@ func Secrets(s string) []string { return secret.FindAllString(s, -1) }
 func Line(s string) string { return Text(strings.Join(strings.Fields(Visible(s)), " ")) }
 
 // controls matches what the chat templates of models are made of: <|…|> also with full-width bars, [/…] and
-// words in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token: each
-// begins with "<" or "[".
+// words in capitals between brackets, <<…>>, and tags whose name has an underscore or is that of a token:
+// each begins with "<" or "[".
 var controls = regexp.MustCompile(`<[|｜]|<</?[A-Z_]+>>|\[/[A-Za-z_]+\]|\[[A-Z][A-Z_]+\]|` +
 	`</?(?:[A-Za-z]+(?:_[A-Za-z]+)+|s|bos|eos|pad|unk)>`)
 

@@ -170,10 +170,10 @@ func (ix *Index) weigh(sc *scratch, q *Query) {
 }
 
 // gain says how much each word gives at most: (k1+1)·ln(1 + (N-df+½)/(df+½)) of BM25, an eighth of that for a
-// function word; and of the sum without k1+1, which is what the query asks for, the total: less of a long query,
-// of which a part is more. Words that may be forms of one come behind those of the query and give a share of
-// it, which is as rare as all of them together. A word that nothing has is taken for misspelt; that of a day
-// also counts for what was told on the day after.
+// function word; and of the sum without k1+1, which is what the query asks for, the total: less of a long
+// query, of which a part is more. Words that may be forms of one come behind those of the query and give a
+// share of it, which is as rare as all of them together. A word that nothing has is taken for misspelt; that
+// of a day also counts for what was told on the day after.
 func (ix *Index) gain(sc *scratch, forms bool) {
 	records := max(len(ix.rows)-len(ix.free), 1)
 	records = max(minRecords, 1<<bits.Len(uint(records-1))) // rounded up, so that idf seldom changes
@@ -337,7 +337,7 @@ func (ix *Index) lookUp(sc *scratch, w *word) {
 	}
 }
 
-// credit adds what a word gives to a record, which is a candidate from then on, unless it is too late for that.
+// credit adds what a word gives to a record, which is a candidate from then on, unless it is too late.
 func (ix *Index) credit(sc *scratch, w *word, r uint32, tau float32) {
 	if sc.scores[r] == 0 {
 		if sc.closed {

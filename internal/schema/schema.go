@@ -47,8 +47,8 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return s, err
 }
 
-// count has each use of a part of the schema count as a step. It does so in the place of the part's format, which
-// is checked before what is below the part, so that all ends soon once no step is left.
+// count has each use of a part of the schema count as a step. It does so in the place of the part's format,
+// which is checked before what is below the part, so that all ends soon once no step is left.
 func (s *Schema) count(ctx *jsonschema.CompilerContext, _ map[string]any) (jsonschema.SchemaExt, error) {
 	part := ctx.Enqueue(nil)
 	format := *cmp.Or(part.Format, &jsonschema.Format{Validate: func(any) error { return nil }})

@@ -164,8 +164,8 @@ func starts(w string, in ...*unicode.RangeTable) bool {
 
 func isHangul(r rune) bool { return unicode.Is(unicode.Hangul, r) }
 
-// appendHangul appends the parts of a Korean word that are of another script, and the pairs of its syllables, as it
-// has its particles at its end.
+// appendHangul appends the parts of a Korean word that are of another script, and the pairs of its syllables,
+// as it has its particles at its end.
 func (l *Lexicon) appendHangul(dst []uint32, w string) []uint32 {
 	for _, other := range strings.FieldsFunc(w, isHangul) {
 		dst = append(dst, l.word(other))
@@ -228,8 +228,8 @@ func (l *Lexicon) appendParts(dst []uint32, w string) []uint32 {
 // Plain returns a text in lower case and without accents.
 func Plain(s string) string { return withoutAccents(lower(s)) }
 
-// Fold returns a text with one width and form of letters, single spaces, no final full stop and small letters,
-// but for words with a digit or capital behind their first letter (MB, userId). Of equal words it is the same.
+// Fold returns a text with one width and form of letters, single spaces, no final full stop and small
+// letters, but for words with a digit or capital behind their first letter (MB, userId). Equal words stay so.
 func Fold(s string) string {
 	words := strings.Fields(norm.NFC.String(width.Fold.String(s)))
 	for i, w := range words {

@@ -1,5 +1,5 @@
-// Package yaml reads documents that people write: an unknown field, a field that is there twice, a number that
-// YAML takes for another one, and a second document are errors, and each error has its line.
+// Package yaml reads documents that people write: an unknown field, a field that is there twice, a number
+// that YAML takes for another one, and a second document are errors, and each error has its line.
 package yaml
 
 import (
@@ -54,8 +54,8 @@ func literal(n *Node) (err error) {
 	return err
 }
 
-// Front parts a text into its front matter, between a first line "---" and the next, and what is below it. Where
-// nothing closes it, it has none, and closed is false.
+// Front parts a text into its front matter, between a first line "---" and the next, and what is below it.
+// Where nothing closes it, it has none, and closed is false.
 func Front(text string) (front, body string, closed bool) {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "\ufeff"), "\r\n", "\n")
 	rest, begun := strings.CutPrefix(text, "---\n")

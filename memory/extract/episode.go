@@ -21,9 +21,9 @@ import (
 // maxEpisodes are kept of a scope, the last ones.
 const maxEpisodes = 256
 
-// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents share;
-// the Ref of its Source is the one who answered. The last 256 of a scope are kept. Of an answer that is refused
-// nothing is: it was kept until a person found it wrong.
+// Episodes stages what was said in a case that has an Actor as an Episode of its Scope, which all agents
+// share; the Ref of its Source is the one who answered. The last 256 of a scope are kept. Of an answer that
+// is refused nothing is: it was kept until a person found it wrong.
 func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.Case, agent, answer string,
 	refused bool, at time.Time) error {
 	if refused {

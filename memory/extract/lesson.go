@@ -53,8 +53,8 @@ func Lesson(complaint string, own, strangers []string) (said []string, class str
 	return slices.Sorted(maps.Keys(all)), class
 }
 
-// Tell tells complaints to a case of these texts, which may lack words that a complaint says of another case. A
-// name that they lack leaves a …; any other word takes the complaint with it, since without a word such as
+// Tell tells complaints to a case of these texts, which may lack words that a complaint says of another case.
+// A name that they lack leaves a …; any other word takes the complaint with it, since without a word such as
 // "never" it might say the opposite: then it is "".
 func Tell(texts ...string) func(complaint string, said []string) string {
 	spell := sync.OnceValue(func() map[string]string { return spelled(texts...) }) // most cases have no warning
@@ -95,9 +95,9 @@ func says(p, o string, sure, named bool) bool {
 	return p == o && (sure || named && n > 1)
 }
 
-// visit returns a complaint with what f makes of each of its words, by their parts, and whether it is sure that
-// one is a name: it has a digit, an @, a capital behind a small letter, or one behind a word in small letters of
-// its sentence.
+// visit returns a complaint with what f makes of each of its words, by their parts, and whether it is sure
+// that one is a name: it has a digit, an @, a capital behind a small letter, or one behind a word in small
+// letters of its sentence.
 func visit(complaint string, f func(word string, parts map[string]string, sure bool) string) string {
 	small := false
 	return words.ReplaceAllStringFunc(norm.NFC.String(complaint), func(word string) string {

@@ -75,12 +75,12 @@ func (x *Identity) Export(ctx context.Context) ([]byte, error) {
 	return json.MarshalIndent(raw, "", "  ")
 }
 
-// Import takes in a document of version 2 or 1. It returns how many facts it took, and how many it left out, as
-// the one here is as new or newer, or was rejected. Of two facts with one id the one with the later updatedAt
-// stays, so documents may be taken in again and in any order; a fact from a device whose clock was ahead fades
-// from now on, and gives way to a change made here. Names and settings of the profile are taken where there are
-// none yet. Other fields of version 2 are kept for Export alone. A document that is no such JSON, has a bad
-// fact, or more than a commit can hold, is a store.ErrInvalid, and nothing of it is taken.
+// Import takes in a document of version 2 or 1. It returns how many facts it took, and how many it left out,
+// as the one here is as new or newer, or was rejected. Of two facts with one id the one with the later
+// updatedAt stays, so documents may be taken in again and in any order; a fact from a device whose clock was
+// ahead fades from now on, and gives way to a change made here. Names and settings of the profile are taken
+// where there are none yet. Other fields of version 2 are kept for Export alone. A document that is no such
+// JSON, has a bad fact, or more than a commit can hold, is a store.ErrInvalid, and nothing of it is taken.
 func (x *Identity) Import(ctx context.Context, data []byte) (taken, kept int, err error) {
 	var head struct {
 		Version string

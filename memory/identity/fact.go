@@ -253,8 +253,8 @@ func (x *Identity) List(ctx context.Context) ([]Fact, error) {
 }
 
 // Update changes the fact with the ID of d: its Content, Category and SourceRef, each where d has one. An
-// established or proven fact fades from now on, and leaves the archive; a Candidate, which nobody has confirmed,
-// fades on as before.
+// established or proven fact fades from now on, and leaves the archive; a Candidate, which nobody has
+// confirmed, fades on as before.
 func (x *Identity) Update(ctx context.Context, d Fact) (Fact, error) {
 	d.Content, d.SourceRef = strings.TrimSpace(x.clean.Prose(d.Content)), x.clean.Prose(d.SourceRef)
 	now := x.clock()

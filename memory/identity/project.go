@@ -15,8 +15,8 @@ import (
 // effective confidence, 0: .3; for no lower bound, give a tiny one.
 //
 // Relevance is a third for each word of the fact that the task has as well, function words apart, up to 1.
-// Proven facts are always in, within most. Others need an effective confidence of least. Where there is a task,
-// a candidate also needs a relevance of a third; any other fact needs some relevance, or an effective
+// Proven facts are always in, within most. Others need an effective confidence of least. Where there is a
+// task, a candidate also needs a relevance of a third; any other fact needs some relevance, or an effective
 // confidence above .7, or the category core or preference, as these hold whatever the task is.
 func (x *Identity) Project(ctx context.Context, task string, most int, least float64) (
 	facts []Fact, filteredOut int, err error) {

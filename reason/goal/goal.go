@@ -83,13 +83,13 @@ type verdict struct {
 // Goals is a set of goals, which may be replaced while it is in use. The zero Goals is empty.
 type Goals struct{ set atomic.Pointer[[]goal] }
 
-// Load replaces the goals by those of a YAML document, a list "goals" of what its Example shows: id, description,
-// severity, enabled, cooldown, selector, and the fields of a threshold, an invariant or a distribution.
+// Load replaces the goals by those of a YAML document, a list "goals" of what its Example shows: id,
+// description, severity, enabled, cooldown, selector, and those of a threshold, invariant or distribution.
 //
 // A distribution is of the values of a list or an object; in an object of numbers it is the share of each in
-// their sum. Values of different types are never equal, nor texts of other bytes, as the two forms of é. What is
-// no number is unknown to a threshold, and null to all but an invariant. Unknown and repeated fields, and all
-// that is wrong with a goal, are errors with their lines; then the goals stay as they were.
+// their sum. Values of different types are never equal, nor texts of other bytes, as the two forms of é. What
+// is no number is unknown to a threshold, and null to all but an invariant. Unknown and repeated fields, and
+// all that is wrong with a goal, are errors with their lines; then the goals stay as they were.
 func (g *Goals) Load(document []byte) error {
 	goals, err := parse(document)
 	if err != nil {
@@ -188,8 +188,8 @@ func (g *goal) compile() (wrong []string) {
 	return wrong
 }
 
-// evaluate says how the goal stands. What is not known, or too old, is Unknown and not Violated: where a source
-// is down, what it watches has not failed.
+// evaluate says how the goal stands. What is not known, or too old, is Unknown and not Violated: where a
+// source is down, what it watches has not failed.
 func (g *goal) evaluate(w *World) verdict {
 	v := verdict{Standing: Standing{Goal: g.ID, Status: Unknown}}
 	value, at, err := w.value(g.place)

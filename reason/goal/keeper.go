@@ -98,9 +98,9 @@ func Open(
 
 // Keep ticks every so often, 0: 5 seconds, until ctx ends. told gets what a tick has returned, where a
 // Status, a Run or the error is new, and Keep goes on when it has returned. It may be nil, but alert on it:
-// no event says that a goal is violated or unknown. arc.View.Health says which are, as of a minute ago at most.
-// When ctx has ended, it begins nothing more, and returns when its runs have ended, wait for a person or were
-// left, as by arc.Agent.Shutdown. To edit, disable or delete a goal that has run is an error, too, told once.
+// no event says that a goal is violated or unknown. arc.View.Health says which are, as of a minute ago at
+// most. When ctx has ended, it begins no more, and returns when its runs have ended, wait for a person or
+// were left (arc.Agent.Shutdown). To edit, disable or delete a goal that has run is an error, too, told once.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
 	was, kept := "", time.Time{}

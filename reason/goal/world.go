@@ -95,9 +95,9 @@ func (w *World) domain(name string) (*domain, error) {
 }
 
 // Collect has read called for a domain whenever [World.Poll] finds it due: at once for the first time, then
-// every so often, 0: a minute. A reading holds for maxAge, 0: three times as long. A collector that the domain
-// has is replaced. read returns a value that encodes as JSON, is never called twice at a time, and should
-// return when ctx ends, which is after 10 seconds.
+// every so often, 0: a minute. A reading holds for maxAge, 0: three times as long. A collector that the
+// domain has is replaced. read returns a value that encodes as JSON, is never called twice at a time, and
+// should return when ctx ends, which is after 10 seconds.
 func (w *World) Collect(
 	name string, read func(ctx context.Context) (any, error), every, maxAge time.Duration,
 ) error {

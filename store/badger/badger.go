@@ -9,8 +9,8 @@
 //
 // One process at a time has a directory open, on a local file system. While less than 256 MiB of the disk are
 // free, and without descriptors or inodes (looked at every 10 ms), commits are refused with [store.ErrFull].
-// In a rewrite such a lack may end the process, and a file that is cut while it is open does: they are in memory
-// maps. Nothing acknowledged is lost. No repair: restore a copy ([store.Copy]). Not for systems of 32 bits.
+// In a rewrite such a lack may end the process, and a file that is cut while it is open does: they are in
+// memory maps. Nothing acknowledged is lost. No repair: restore a copy ([store.Copy]). Not for 32 bits.
 package badger
 
 import (

@@ -260,8 +260,8 @@ func (k *kit) openAgain() {
 	k.Store = st
 }
 
-// follow calls apply for the changes after a revision, and returns the one to go on from. It holds what every
-// call must: revisions above after and in order, each key of the prefix once, and one last entry without a key.
+// follow calls apply for the changes after a revision, and returns the one to go on from. It checks each
+// call: revisions above after and in order, each key of the prefix once, and one last entry without a key.
 func (k *kit) follow(c store.Changer, prefix string, after store.Revision, apply func(store.Entry)) store.Revision {
 	last, seen, ended := after, map[string]bool{}, false
 	for e, err := range c.Changes(k.ctx, prefix, after) {

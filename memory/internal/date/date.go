@@ -41,8 +41,8 @@ type dateWord struct {
 }
 
 // dateWords are the English names of months, also by their first three and four letters, and of weekdays, and
-// the words for yesterday of languages where they have no other meaning elsewhere (as "hier" has). What is asked
-// for today ("How is the weather today?") is seldom what was said today, and wants no day.
+// the words for yesterday of languages where they have no other meaning elsewhere (as "hier" has). What is
+// asked for today ("How is the weather today?") is seldom what was said today, and wants no day.
 var dateWords = func() map[string]dateWord {
 	words := map[string]dateWord{}
 	for w := range strings.FieldsSeq("yesterday gestern ayer ieri ontem gisteren wczoraj вчера вчора") {
