@@ -167,51 +167,36 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 }
 
 // OnEvent is for arc.Options: it applies the deltas of tasks that passed in the World's scope, also of runs
-// that are no dispatches. What runs in other processes report, the next reading has.
+// that are no dispatches, until the domains are read anew. "set" puts a value in its place, "inc" adds to a
+// number that is known, "push" appends to a list. One that does not fit what was read changes nothing, and the
+// domain stays as old as its reading. What runs in other processes report, the next reading has.
 func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	var deltas []reason.Delta
-	if scope == w.scope && e.Kind == "passed" && json.Unmarshal(e.Data, &deltas) == nil {
-		_ = w.Apply(deltas...) // what does not fit the world is read again
+	if scope != w.scope || e.Kind != "passed" || json.Unmarshal(e.Data, &deltas) != nil {
+		return
 	}
-}
-
-// Apply changes the world as somebody reports to have changed it, until the domains are read anew: "set" puts
-// a value in its place, "inc" adds to a number that is known, "push" appends to a list. A domain stays as old
-// as its last reading; there has to be one. The error says which deltas do not fit; the others are applied.
-func (w *World) Apply(deltas ...reason.Delta) error {
-	var errs []error
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, delta := range deltas {
-		if err := w.change(delta); err != nil {
-			errs = append(errs, fmt.Errorf("goal: delta %s %.128q: %w", delta.Op, delta.Path, err))
-		}
+		w.change(delta)
 	}
-	return errors.Join(errs...)
 }
 
 // change applies a delta. The caller has the lock.
-func (w *World) change(delta reason.Delta) error {
+func (w *World) change(delta reason.Delta) {
 	p, err := parsePlace(delta.Path)
-	if err != nil {
-		return err
-	}
 	d := w.domains[p.domain]
-	if d == nil || d.at.IsZero() {
-		return errors.New("nobody has read that")
+	if err != nil || d == nil || d.at.IsZero() {
+		return
 	}
 	by, err := plainly(delta.Value)
 	data, fits := with(d.data, p.keys, delta.Op, by)
-	if err == nil && !fits {
-		err = errors.New("it does not fit what is there")
+	if err != nil || !fits {
+		return
 	}
-	if err == nil {
-		data, err = plainly(data) // it may be too much
-	}
-	if err == nil {
+	if data, err = plainly(data); err == nil { // else it is too much
 		d.data = data
 	}
-	return err
 }
 
 // value returns what is known of a place, and when it was read. The error says why nothing is.
