@@ -3,7 +3,6 @@ package meta
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/arc-learn/arc/iar"
@@ -156,12 +155,4 @@ func (a *Assessment) byTries(by []string) {
 	if n >= 6 && counted >= 50 && best < 0.05 {
 		a.also(giveUp, a.words())
 	}
-}
-
-// Another reports whether a try that failed is better followed by another approach than by the same again:
-// unless that is less likely to deliver by more than two standard errors. Unlike PivotNow it needs no counts;
-// it is for a host that has an approach left whose price is about the same.
-func (a *Assessment) Another() bool {
-	p := a.other.chance
-	return a.tries > 0 && p+2*math.Sqrt(p*(1-p)/float64(believed+a.other.Tries+1)) >= a.again.chance
 }

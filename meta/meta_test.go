@@ -2,14 +2,10 @@ package meta
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -277,61 +273,6 @@ func TestDifference(t *testing.T) {
 	held.add(0.5, 1)
 	held.add(0.5, -1)
 	require.InDelta(t, *saved.Margin, *difference(dollars, held).Margin, 1e-9, "what was taken back leaves no trace")
-}
-
-// The stop rule on the trials of Reflexion's agents (ARC_PIVOT_TRIALS names reflexion_trials.json): plain
-// retry until Another says that another approach is better, here the agent that reflects; then its log goes
-// on.
-func TestStopRule(t *testing.T) {
-	path := os.Getenv("ARC_PIVOT_TRIALS")
-	if path == "" {
-		t.Skip("ARC_PIVOT_TRIALS is not set")
-	}
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
-	var file struct {
-		ALFWorld map[string]json.RawMessage
-	}
-	require.NoError(t, json.Unmarshal(raw, &file))
-	var base, other struct{ Sequences map[string]string }
-	require.NoError(t, json.Unmarshal(file.ALFWorld["base"], &base))
-	require.NoError(t, json.Unmarshal(file.ALFWorld["reflexion"], &other))
-	number := func(env string) int { n, _ := strconv.Atoi(strings.TrimPrefix(env, "env_")); return n }
-	for seed := range uint64(6) {
-		envs := []string{}
-		for env := range base.Sequences {
-			envs = append(envs, env)
-		}
-		slices.SortFunc(envs, func(a, b string) int { return number(a) - number(b) })
-		if seed > 0 {
-			rand.New(rand.NewPCG(seed, 0)).Shuffle(len(envs), func(i, j int) { envs[i], envs[j] = envs[j], envs[i] })
-		}
-		sessions := New(store.NewGroup(store.NewMem()))
-		solved, spent, pivots := 0, 0, 0
-		for _, env := range envs {
-			approach, log := "retry", base.Sequences[env]
-			for trial := range min(7, len(log)) {
-				a, err := sessions.Assess(t.Context(), "", env, Try{}, 0)
-				require.NoError(t, err)
-				if approach == "retry" && a.tries > 0 && a.Another() {
-					approach, log = "reflect", strings.Repeat("0", trial)+other.Sequences[env][1:]
-				}
-				if a.Step == PivotNow {
-					pivots++
-				}
-				spent++
-				delivered := log[trial] == '1'
-				require.NoError(t, sessions.Record(t.Context(), "", env, Try{Goal: env, Approach: approach, Delivered: delivered}))
-				if delivered {
-					solved++
-					break
-				}
-			}
-		}
-		t.Logf("seed %d: %d of %d solved in %d trials, %d pivots", seed, solved, len(envs), spent, pivots)
-		require.GreaterOrEqual(t, solved, 123)
-		require.LessOrEqual(t, spent, 292)
-	}
 }
 
 func ExampleSessions_Assess() {
