@@ -63,7 +63,7 @@ func TestOnStuck(t *testing.T) {
 			if c.on == "ask" {
 				s, err := a.In("").Assess(t.Context(), "s")
 				require.NoError(t, err)
-				require.Contains(t, strings.Join(s.Evidence, "\n"), "by machine", "for a person, too")
+				require.Contains(t, got.Text, "by machine", "for a person, too")
 				require.Contains(t, s.Also, "shift")
 				got, err = a.In("").Answer(t.Context(), "7", "", "go on")
 				require.NoError(t, err)

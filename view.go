@@ -255,22 +255,13 @@ func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	}
 }
 
-// Assess says how a session of the scope goes, and which approaches are left to its runs that have not ended.
+// Assess says how a session of the scope goes.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return meta.Assessment{}, err
 	}
-	var left []string
-	for r, err := range t.records(ctx, v.scope, false) {
-		if err != nil {
-			return meta.Assessment{}, err
-		}
-		if r.Session == session && !r.Status.ended() {
-			left = append(left, r.aim().untried()...)
-		}
-	}
-	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0, left...)
+	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0)
 }
 
 // Identity returns what is known about whom the scope is of. Its runs are told the facts that are worth
