@@ -1211,31 +1211,53 @@ func TestCancelAtOnce(t *testing.T) {
 	require.Empty(t, w.Calls())
 }
 
-// Who cancels a run and does not wait until it has stopped, as the request of a Stop button may not, has canceled it
-// all the same: it does not go on when the store is opened again.
-func TestCancelAndGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st, calls := store.NewMem(), 0
-		deaf := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
-			func(ctx context.Context, _ *act.Call) (*act.Result, error) {
-				calls++
-				time.Sleep(10 * time.Second)
-				return nil, ctx.Err()
-			})}
-		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{deaf}}, nil)
-		go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "7", Text: "write"}) }()
-		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, a.In("").Cancel(ctx, "7", "not needed"), context.DeadlineExceeded)
-		time.Sleep(time.Minute)
-		require.NoError(t, a.Close())
-		a, _ = agent(t, st, arc.Host{Workers: []act.Worker{deaf}}, nil)
-		time.Sleep(time.Minute)
-		r, err := a.In("").Report(t.Context(), "7")
-		require.NoError(t, err)
-		require.Equal(t, []any{arc.Canceled, "not needed", 1}, []any{r.Status, r.Text, calls})
-	})
+// Who works on a run that is canceled ends it, also where who has canceled it waits no longer, or where it has
+// just asked: it does not go on when the store is opened again. Run returns how it ended.
+func TestCancelEndsWhoeverWaits(t *testing.T) {
+	for _, c := range []struct {
+		patience time.Duration
+		asks     bool
+	}{{patience: time.Second}, {patience: time.Minute}, {time.Second, true}, {time.Minute, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			st, calls := store.NewMem(), 0
+			deaf := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+				func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+					if calls++; c.asks {
+						return nil, &act.PendingError{Questions: []string{"Which one?"}}
+					}
+					time.Sleep(10 * time.Second)
+					return nil, ctx.Err()
+				})}
+			slow := func(_ memory.Scope, _ string, e arc.Event) {
+				if e.Kind == "asking" {
+					time.Sleep(10 * time.Second)
+				}
+			}
+			open := func() *arc.Agent {
+				a, err := arc.New(t.Context(), st, arc.Host{Workers: []act.Worker{deaf}}, &arc.Options{OnEvent: slow})
+				require.NoError(t, err)
+				return a
+			}
+			a := open()
+			go func() {
+				ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+				defer cancel()
+				time.Sleep(time.Millisecond)
+				err := a.In("").Cancel(ctx, "7", "not needed")
+				assert.Equal(t, c.patience < 10*time.Second, errors.Is(err, context.DeadlineExceeded), err)
+			}()
+			r, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+			require.ErrorIs(t, err, context.Canceled)
+			require.Equal(t, []any{arc.Canceled, "not needed"}, []any{r.Status, r.Text})
+			events := journal(t, a, "7")
+			require.Equal(t, "canceled: not needed", events[len(events)-1])
+			require.NoError(t, a.Close())
+			a = open()
+			time.Sleep(time.Minute)
+			require.Equal(t, 1, calls)
+			require.NoError(t, a.Close())
+		})
+	}
 }
 
 // To look for a run that is not there is not in the way of one that begins under its ID.

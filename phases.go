@@ -85,12 +85,9 @@ func (t *turn) drive(ctx context.Context) error {
 
 // tooLarge blocks a run whose step cannot be stored: tried again it would be as large.
 func (t *turn) tooLarge(ctx context.Context, why error) error {
-	stored, err := t.agent.load(ctx, t.tenant, t.Scope, t.ID, t.live, false)
-	if err != nil {
+	if err := t.reload(ctx); err != nil {
 		return err
 	}
-	stored.tell = t.tell
-	*t = *stored
 	t.Phase = t.block(Exhausted, why.Error())
 	return t.step(ctx)
 }

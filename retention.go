@@ -218,7 +218,7 @@ func (v View) erase(ctx context.Context, t *tenant) error {
 // drop deletes the record of a run, wherever it is under way: what it would still commit fails.
 func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id string) error {
 	key := recordKey(scope, id)
-	if err := a.untilFree(ctx, runKey(scope, id), errCanceled); err != nil {
+	if err := a.untilFree(ctx, runKey(scope, id), &canceled{"its scope is being erased"}); err != nil {
 		return err
 	}
 	err := t.whole.Update(ctx, func(b *store.Batch) error {

@@ -31,9 +31,8 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 //
 // If ctx ends first, the run is left, not ended: it stays as of its last commit, and goes on by [View.Resume]
 // or when the store is opened again; one that waits goes on by itself once the wait is over. A Stop button is
-// [View.Cancel]: the error then wraps context.Canceled, and View.Wait returns how it ended. A run that
-// another run's attempt has begun is canceled with that. Beside an error the Report says what is stored at
-// that moment; nil: nothing is.
+// [View.Cancel]: the error then wraps context.Canceled. A run that another run's attempt has begun is canceled
+// with that. Beside an error the Report says what is stored at that moment; nil: nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, also those that are not kept. The run waits while the
@@ -234,21 +233,16 @@ func (a *Agent) workOn(
 		}()
 	}
 	err = stopped(ctx, caller, err)
-	others := isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict)
-	stops := err != nil && t != nil && t.rev > 0 && !others
-	// Where it is due by the time at which it began it is Running as of its last commit.
-	left := stops && t.due == dueKey(t.Began, scope, id)
+	left := false
+	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict) {
+		err = t.stop(ctx, err)
+		// Where it is due by the time at which it began it is Running as of its last commit.
+		left = err != nil && t.due == dueKey(t.Began, scope, id)
+	}
 	if left && a.process.changer != nil {
 		a.leave(at, t) // before another call can have the run
 	}
 	end(left)
-	if stops && errors.Is(context.Cause(caller), errCanceled) { // or it would go on after the next Open
-		over := context.WithoutCancel(caller)
-		err := View{agent: a, scope: scope}.Cancel(over, id, "the run that called it was canceled")
-		if !isAny(err, nil, ErrState) {
-			a.opts.Logger.Error("arc: a run was not canceled", "run", id, "error", err)
-		}
-	}
 	if err != nil || t.record != nil && t.Status == Waiting { // another time is due; to look costs a scan
 		a.wake()
 	}
@@ -258,6 +252,23 @@ func (a *Agent) workOn(
 		return report, err
 	}
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
+}
+
+// stop ends the run if it is canceled, as of its last commit: who has canceled it may have gone, and it would
+// go on. It returns err, or that it is canceled.
+func (t *turn) stop(ctx context.Context, err error) error {
+	said, is := errors.AsType[*canceled](context.Cause(ctx))
+	if !is {
+		return err
+	}
+	failed := t.reload(context.WithoutCancel(ctx))
+	if failed == nil {
+		failed = t.cancel(ctx, said.why)
+	}
+	if isAny(failed, ErrState, store.ErrNotFound) { // it has ended, or is erased
+		return err
+	}
+	return errors.Join(cmp.Or(err, error(said)), failed)
 }
 
 // stopped returns err, or where that is of the end of the run's context the cause: who has stopped it. A
@@ -424,6 +435,20 @@ func (a *Agent) load(
 		t.lineage = append(t.lineage, reason.Delivery{Task: d.Task, Output: d.Output})
 	}
 	return t, nil
+}
+
+// reload has the turn be as of the run's last commit: what its step has changed since is dropped.
+func (t *turn) reload(ctx context.Context) error {
+	stored, err := t.agent.load(ctx, t.tenant, t.Scope, t.ID, t.live, false)
+	switch {
+	case err != nil:
+		return err
+	case stored.record == nil:
+		return View{agent: t.agent, scope: t.Scope}.without(t.ID)
+	}
+	stored.tell = t.tell
+	*t = *stored
+	return nil
 }
 
 func deliveryName(attempt int) string { return fmt.Sprintf("delivery/%04d", attempt) }

@@ -76,28 +76,18 @@ func (t *turn) restart(ctx context.Context) error {
 
 func (t *turn) wrong(why string) error { return fmt.Errorf("%w: %s %s", ErrState, t.ID, why) }
 
-// Causes of a run that somebody cancels: here, and in another process.
-var (
-	errCanceled = fmt.Errorf("arc: the run is canceled: %w", context.Canceled)
-	errTold     = fmt.Errorf("%w, by another process", errCanceled)
-)
-
 // Cancel ends a run, as a Stop button does, also if it is blocked or under way: then it waits for the attempt
-// to end; where ctx ends first it is canceled all the same, unless the Agent is closed before that. One in
-// another process ends within a second, and keeps nothing of what it does meanwhile. The Report's Text names
-// each irreversible call that was, or may have been, made: look there before another run makes it. A run that
-// has stored nothing yet leaves nothing behind. After store.ErrNotFound a Run of that ID may yet begin.
+// to end; where ctx ends first it is canceled all the same. One in another process ends within a second, and
+// keeps nothing of what it does meanwhile. The Report's Text names each irreversible call that was, or may have
+// been, made: look there before another run makes it. A run that has stored nothing yet leaves nothing behind.
+// After store.ErrNotFound a Run of that ID may yet begin.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for begun := false; ; {
 		_, err := v.with(ctx, id, func(ctx context.Context, t *turn) error {
-			if t.Status == Delivered || t.Status == Canceled {
-				return t.wrong("has ended")
+			if begun && t.Status == Canceled { // by who worked on it
+				return nil
 			}
-			t.Status, t.Cause, t.Reason = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold)
-			if err := t.stageEnd(ctx); err != nil {
-				return err
-			}
-			return t.commit(context.WithoutCancel(ctx))
+			return t.cancel(ctx, why)
 		})
 		switch {
 		case errors.Is(err, store.ErrConflict) && ctx.Err() == nil: // another process has gone on with it meanwhile
@@ -107,16 +97,33 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 		case !errors.Is(err, ErrRunning):
 			return err
 		}
-		if err := v.agent.untilFree(ctx, runKey(v.scope, id), errCanceled); err != nil {
-			v.agent.mu.Lock()
-			if v.agent.stop.Err() == nil { // Close waits for it
-				v.agent.runs.Go(func() { _ = v.Cancel(context.WithoutCancel(ctx), id, why) })
-			}
-			v.agent.mu.Unlock()
+		if err := v.agent.untilFree(ctx, runKey(v.scope, id), &canceled{why}); err != nil {
 			return err
 		}
 		begun = true
 	}
+}
+
+// canceled is the cause of a run that somebody cancels. Who works on the run ends it: who has canceled it may
+// have gone.
+type canceled struct{ why string }
+
+func (c *canceled) Error() string { return "arc: the run is canceled: " + context.Canceled.Error() }
+func (c *canceled) Unwrap() error { return context.Canceled }
+
+// errTold is that of one that another process has canceled, and ended.
+var errTold = &canceled{}
+
+// cancel ends the run.
+func (t *turn) cancel(ctx context.Context, why string) error {
+	if t.Status == Delivered || t.Status == Canceled {
+		return t.wrong("has ended")
+	}
+	t.Status, t.Cause, t.Reason = Canceled, "", fence.Clip(t.clean.Prose(why), maxTold)
+	if err := t.stageEnd(ctx); err != nil {
+		return err
+	}
+	return t.commit(context.WithoutCancel(ctx))
 }
 
 // Judge says what a run that has ended was worth in a person's eyes; the last verdict counts. A delivery that
