@@ -79,12 +79,10 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 		return c, fmt.Errorf("learn: %w", err)
 	}
 	if c.Scope.Tenant() != l.opts.Scope.Tenant() {
-		return c, fmt.Errorf("learn: %w: the scope %q is of another tenant than %q", store.ErrInvalid, c.Scope, l.opts.Scope)
+		const why = "learn: %w: the scope %q is of another tenant than %q"
+		return c, fmt.Errorf(why, store.ErrInvalid, c.Scope, l.opts.Scope)
 	}
-	if l.clean != nil {
-		c.Text, c.Situation = l.clean.Prose(c.Text), l.clean.Prose(c.Situation)
-		c, err = cleaned(l.clean, c)
-	}
+	err = clean(l, &c, &c.Text, &c.Situation)
 	if len(c.Turns) > 0 { // "yes" is another case in another conversation
 		c.Conditions = append(slices.Clip(c.Conditions), "after turns "+digest(encode(c.Turns)))
 	}
@@ -93,13 +91,21 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	return c, err
 }
 
-// cleaned is a copy of a value without declared secrets, and tokens of issuers' forms, in its strings.
-func cleaned[T any](s *redact.Sanitizer, v T) (out T, err error) {
-	raw, err := schema.Marshal(v)
-	if err == nil {
-		err = json.Unmarshal(s.Data(raw), &out)
+// clean puts in the place of a value a copy without declared secrets, and tokens of issuers' forms, in its
+// strings. Some of these are prose, of which more goes.
+func clean[T any](l *Layer, v *T, prose ...*string) error {
+	if l.clean == nil {
+		return nil
 	}
-	return out, err
+	for _, s := range prose {
+		*s = l.clean.Prose(*s)
+	}
+	raw, err := schema.Marshal(*v)
+	if err == nil {
+		*v = *new(T) // nothing of it is left in the copy
+		err = json.Unmarshal(l.clean.Data(raw), v)
+	}
+	return err
 }
 
 // Layer advises before a case is worked on, and learns from what came of it.
@@ -152,7 +158,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	if _, part := st.(interface{ Prefix() string }); part || call.None(st) {
-		return nil, errors.New("learn: no store, or store.Sub: give it all of one, of store.NewMem() or badger.Open")
+		return nil, errors.New("learn: no store, or store.Sub: give it a whole one of store.NewMem() or badger.Open")
 	}
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
@@ -309,20 +315,18 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 // texts, and warnings without a Situation. It returns how many. Scopes below keep theirs: call it for each.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
-	for _, kind := range []string{givenKind, planKind, warnKind} {
-		v.scan(ctx, kind, func(e store.Entry, _ string) {
-			like, old := v.outlived(ctx, e, before)
-			if !old || v.err != nil {
-				return
-			}
-			v.err = l.group.Update(ctx, func(b *store.Batch) error {
-				return cmp.Or(l.forget(ctx, b, casesOf(v.c.Scope), like), b.Delete(e.Key, store.At(e.Rev)))
-			})
-			if n++; errors.Is(v.err, store.ErrConflict) { // somebody came to it just now
-				n, v.err = n-1, nil
-			}
+	v.scan(ctx, func(e store.Entry, _ string) {
+		like, old := v.outlived(ctx, e, before)
+		if !old || v.err != nil {
+			return
+		}
+		v.err = l.group.Update(ctx, func(b *store.Batch) error {
+			return cmp.Or(l.forget(ctx, b, casesOf(v.c.Scope), like), b.Delete(e.Key, store.At(e.Rev)))
 		})
-	}
+		if n++; errors.Is(v.err, store.ErrConflict) { // somebody came to it just now
+			n, v.err = n-1, nil
+		}
+	}, givenKind, planKind, warnKind)
 	return n, v.err
 }
 
@@ -346,13 +350,11 @@ func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error
 	})
 	v := l.in(scope)
 	of := adviceID(&Case{Scope: v.c.Scope, ID: id})
-	for _, kind := range []string{planKind, warnKind} { // of an outcome that Maintain has deleted
-		v.scan(ctx, kind, func(e store.Entry, _ string) {
-			if bytes.Contains(e.Value, []byte(of)) {
-				v.err = l.change(ctx, e.Key, func(r *record) { r.takeBack(of) })
-			}
-		})
-	}
+	v.scan(ctx, func(e store.Entry, _ string) { // what came of an outcome that Maintain has deleted
+		if bytes.Contains(e.Value, []byte(of)) {
+			v.err = l.change(ctx, e.Key, func(r *record) { r.takeBack(of) })
+		}
+	}, planKind, warnKind)
 	_, no := l.Memory(scope).Revoke(ctx, memory.Source{Run: id})
 	return cmp.Or(v.err, no, err)
 }
@@ -377,13 +379,16 @@ func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (li
 	return r.Like, is
 }
 
-func (v *look) scan(ctx context.Context, kind string, f func(e store.Entry, id string)) {
-	prefix := v.c.Scope.Key(kind, "")
-	for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
-		if v.err = cmp.Or(v.err, err); v.err != nil {
-			return
+// scan calls f with the entries of some kinds in the scope, until there is an error.
+func (v *look) scan(ctx context.Context, f func(e store.Entry, id string), kinds ...string) {
+	for _, kind := range kinds {
+		prefix := v.c.Scope.Key(kind, "")
+		for e, err := range v.group.Store().Scan(ctx, store.Range{Prefix: prefix}) {
+			if v.err = cmp.Or(v.err, err); v.err != nil {
+				return
+			}
+			f(e, strings.TrimPrefix(e.Key, prefix))
 		}
-		f(e, strings.TrimPrefix(e.Key, prefix))
 	}
 }
 

@@ -131,10 +131,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	case o.Plan != nil && len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes:
 		g.Note, o.Plan = "the case and its plan are too long to be kept", nil
 	}
-	if l.clean != nil {
-		o.Complaint, o.Answer = l.clean.Prose(o.Complaint), l.clean.Prose(o.Answer)
-		o, err = cleaned(l.clean, o)
-	}
+	err = clean(l, &o, &o.Complaint, &o.Answer)
 	g.strangers = append(slices.Clip(o.Untrusted), schema.Words(c.Data))
 	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
 		r := &h.Record
@@ -220,12 +217,10 @@ func (l *Layer) StageJudge(
 	if err != nil || v == g.Outcome.Verdict && v != Unknown { // it is so already
 		return Learned{g.Ready, g.Note}, err
 	}
-	if l.clean != nil {
-		why = l.clean.Prose(why)
-	}
+	err = clean(l, &why, &why)
 	g.shape, _ = shapeOf(&g.Case)   // of one that cannot be read Note says so
 	g.strangers = []string{g.Heard} // so that a complaint names nobody whom they named
-	w := &step{Layer: l, b: b, given: g}
+	w := &step{Layer: l, b: b, given: g, err: err}
 	w.measure(ctx, -1)
 	w.Outcome.Verdict, w.Outcome.Complaint, w.Ready, w.Judged = v, why, false, l.now()
 	if v == Unknown {

@@ -573,7 +573,7 @@ var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 // deliveries do not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	v := l.in(scope)
-	v.scan(ctx, planKind, func(_ store.Entry, id string) {
+	v.scan(ctx, func(_ store.Entry, id string) {
 		found := v.plans(ctx, id)
 		if found.Paths == nil {
 			return // it is of a single case, which its key has, too; or of one scope below
@@ -589,10 +589,10 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 			}
 			k.Suggestions = append(k.Suggestions, s)
 		}
-	})
-	v.scan(ctx, warnKind, func(_ store.Entry, id string) {
+	}, planKind)
+	v.scan(ctx, func(_ store.Entry, id string) {
 		k.Warnings = append(k.Warnings, v.warnings(ctx, id, func(w *warning) string { return w.Said })...)
-	})
+	}, warnKind)
 	return k, v.err
 }
 
@@ -605,10 +605,7 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestion) (changed bool, err error) {
 	v, calls := l.in(scope), s.Calls
 	key, of, _ := strings.Cut(s.ID, "/")
-	if l.clean != nil {
-		calls, err = cleaned(l.clean, calls)
-		v.err = cmp.Or(v.err, err)
-	}
+	v.err = cmp.Or(v.err, clean(l, &calls))
 	for _, made := range calls {
 		if _, err := schema.Read(made.Inputs); err != nil || made.Name == "" {
 			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", s.ID)
