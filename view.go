@@ -142,7 +142,7 @@ func (v View) Judge(ctx context.Context, id string, verdict learn.Verdict, why s
 		}
 		var forgotten error
 		t.stage(func(ctx context.Context, b *store.Batch) error {
-			_, err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
+			err := t.tenant.layer.StageJudge(ctx, b, t.Scope, t.adviceID(&t.Aims[0]), verdict, why)
 			forgotten = nil
 			if missing(err) {
 				if t.Status == Delivered && t.Aims[0].Advised > 0 { // else nothing was learned of it

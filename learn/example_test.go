@@ -102,7 +102,7 @@ func ExampleLayer_Erase() {
 	check(err)
 
 	check(layer.Erase(ctx, "acme/anna"))
-	_, err = layer.Judge(ctx, "acme/anna", advice.ID, learn.Failed, "it never came")
+	err = layer.Judge(ctx, "acme/anna", advice.ID, learn.Failed, "it never came")
 	fmt.Println(errors.Is(err, store.ErrNotFound))
 	for range st.Scan(ctx, store.Range{Prefix: store.Scope("acme").TenantPrefix()}) {
 		fmt.Println("there is something left")

@@ -344,11 +344,11 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 // complaint that other cases came to, too, and, as a list of words, what later cases were told of it. A later
 // After keeps it again. Without an outcome the rest is deleted, and it is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
-	err := l.group.Update(ctx, func(b *store.Batch) error {
-		_, err := l.StageJudge(ctx, b, scope, id, Unknown, "")
-		return cmp.Or(err, b.Delete(l.in(scope).c.Scope.Key(givenKind, id), store.Any))
-	})
 	v := l.in(scope)
+	err := l.group.Update(ctx, func(b *store.Batch) error {
+		err := l.StageJudge(ctx, b, scope, id, Unknown, "")
+		return cmp.Or(err, b.Delete(v.c.Scope.Key(givenKind, id), store.Any))
+	})
 	of := adviceID(&Case{Scope: v.c.Scope, ID: id})
 	v.scan(ctx, func(e store.Entry, _ string) { // what came of an outcome that Maintain has deleted
 		if bytes.Contains(e.Value, []byte(of)) {

@@ -177,10 +177,10 @@ func TestFailedCallStopsItsPlan(t *testing.T) {
 			continue
 		}
 		require.Equal(t, p.Calls, fires.Fires.Calls)
-		_, err := b.Judge(t.Context(), a.Scope, a.ID, learn.Failed, "and that was wrong, too")
+		err := b.Judge(t.Context(), a.Scope, a.ID, learn.Failed, "and that was wrong, too")
 		require.NoError(t, err)
 		require.Nil(t, b.before(c).Fires)
-		_, err = b.Judge(t.Context(), a.Scope, a.ID, learn.Delivered, "it was right")
+		err = b.Judge(t.Context(), a.Scope, a.ID, learn.Delivered, "it was right")
 		require.NoError(t, err)
 		require.Equal(t, p.Calls, b.before(c).Fires.Calls, "and the former plan is stopped still")
 	}
@@ -276,7 +276,7 @@ func TestRefusedAnswerIsNotRecalled(t *testing.T) {
 	b.after(a, learn.Outcome{Verdict: learn.Delivered, Worker: "model", Answer: "It is 77 %."})
 	require.Contains(t, said(c), "77 %")
 	for _, verdict := range []learn.Verdict{learn.Failed, learn.Delivered, learn.Failed} {
-		_, err := b.Judge(t.Context(), "acme", a.ID, verdict, "")
+		err := b.Judge(t.Context(), "acme", a.ID, verdict, "")
 		require.NoError(t, err)
 		hits, err := b.Memory("acme").Recall(t.Context(), memory.Query{Text: "Answer: churn in Poland"})
 		require.NoError(t, err)
@@ -335,7 +335,7 @@ func TestForget(t *testing.T) {
 		{Verdict: learn.Failed, Plan: note, Complaint: "not epilepsy, epilepsies", Answer: "Epilepsy."},
 	} {
 		ids := []string{tell("Note that I have epilepsy.", o), tell("Note that I have epilepsy!", o)}
-		_, err := l.Judge(ctx, scope, ids[1], learn.Failed, "it was not about epilepsy")
+		err := l.Judge(ctx, scope, ids[1], learn.Failed, "it was not about epilepsy")
 		require.NoError(t, err)
 		_, err = l.Memory(scope).Remember(ctx, memory.Draft{Kind: memory.Fact, Content: "Anna has epilepsy.",
 			Source: memory.Source{Origin: memory.Model, Run: ids[0]}})

@@ -71,7 +71,7 @@ func TestUpliftIsARecount(t *testing.T) {
 			"judge": func(t *rapid.T) {
 				k := any()
 				k.verdict = verdict.Draw(t, "verdict")
-				_, err := l.Judge(ctx, "", k.id, k.verdict, "a person says so")
+				err := l.Judge(ctx, "", k.id, k.verdict, "a person says so")
 				require.NoError(t, err)
 			},
 			"forget": func(t *rapid.T) {

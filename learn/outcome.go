@@ -194,20 +194,14 @@ func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learn
 // Judge corrects the verdict on a case, by the ID of its Advice: a person has found a delivery wrong, or a
 // failure right. The last verdict counts, and takes back what the former has taught; Unknown takes back all.
 // A delivery that was wrong stops its plan, see After.
-func (l *Layer) Judge(
-	ctx context.Context, scope memory.Scope, id string, v Verdict, why string,
-) (learned Learned, err error) {
-	err = l.group.Update(ctx, func(b *store.Batch) error {
-		learned, err = l.StageJudge(ctx, b, scope, id, v, why)
-		return err
-	})
-	return learned, err
+func (l *Layer) Judge(ctx context.Context, scope memory.Scope, id string, v Verdict, why string) error {
+	return l.group.Update(ctx, func(b *store.Batch) error { return l.StageJudge(ctx, b, scope, id, v, why) })
 }
 
 // StageJudge puts what Judge does into the commit of a step.
 func (l *Layer) StageJudge(
 	ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string,
-) (Learned, error) {
+) error {
 	look := l.in(scope)
 	key := look.c.Scope.Key(givenKind, id)
 	g, unchanged, err := codec.Load[given](ctx, b, key)
@@ -215,7 +209,7 @@ func (l *Layer) StageJudge(
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
 	if err != nil || v == g.Outcome.Verdict && v != Unknown { // it is so already
-		return Learned{g.Ready, g.Note}, err
+		return err
 	}
 	err = clean(l, &why, &why)
 	g.shape, _ = shapeOf(&g.Case)   // of one that cannot be read Note says so
@@ -226,7 +220,8 @@ func (l *Layer) StageJudge(
 	if v == Unknown {
 		w.Outcome.Failed = nil // nothing of it counts
 	}
-	return w.settle(ctx, key, unchanged)
+	_, err = w.settle(ctx, key, unchanged)
+	return err
 }
 
 // keepPlan keeps what came of the plan that was made, in place of what the Advice came to before: a case that

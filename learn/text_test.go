@@ -188,7 +188,7 @@ func TestTextsStop(t *testing.T) {
 	next, err := b.Before(t.Context(), far)
 	require.NoError(t, err)
 	require.Equal(t, "word {3} is 1700, not near what was delivered with \"close\"", next.Why)
-	_, err = b.Judge(t.Context(), "acme", last.ID, learn.Failed, "wrong")
+	err = b.Judge(t.Context(), "acme", last.ID, learn.Failed, "wrong")
 	require.NoError(t, err)
 	require.Equal(t, 3, known())
 	for i := range 10 {
