@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -59,6 +60,21 @@ func (k kept) fire(t require.TestingT, c Case) (plan []reason.PlanCall, why stri
 		}
 	}
 	return nil, why
+}
+
+// What was wrong is read as it was kept when it had the fields of what came of a warning.
+func TestFormerStops(t *testing.T) {
+	type former struct {
+		Advice, Case string
+		At           time.Time
+		Instead      string
+	}
+	at := time.Unix(9, 0).UTC()
+	raw, err := codec.Marshal(struct{ Wrong []former }{[]former{{Advice: "acme\x00a", At: at}}})
+	require.NoError(t, err)
+	r := &record{}
+	require.NoError(t, codec.Unmarshal(raw, r))
+	require.Equal(t, []stop{{Advice: "acme\x00a", At: at}}, r.Wrong)
 }
 
 func plansOf(r *record) []*plan { return merge("", []*record{r}, r, none).Plans }

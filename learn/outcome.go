@@ -342,9 +342,9 @@ type warning struct {
 	Events       []event  // what came of it, the latest last
 }
 
-// event is what came of a case at a warning, or that its delivery was found wrong.
+// event is what came of a case at a warning.
 type event struct {
-	Advice, Case string // adviceID; shape.exact, or the plan that a person has changed
+	Advice, Case string // adviceID; shape.exact
 	At           time.Time
 	Instead      string // what passed; "": it was refused
 }

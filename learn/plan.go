@@ -41,10 +41,17 @@ type record struct {
 	Plans             []*plan        `cbor:",omitzero"`
 	Refused           []*warning     `cbor:",omitzero"`
 	Scopes            []memory.Scope `cbor:",omitzero"`
-	Wrong             []event        `cbor:",omitzero"` // what of a case was wrong: see stop
+	Wrong             []stop         `cbor:",omitzero"` // why deliveries count anew, the latest last
 	At                time.Time      `cbor:",omitzero"` // when it was last changed; zero: not known
 
 	rev store.Revision // that it was read at
+}
+
+// stop is why deliveries of a key's plans do not count that are not later.
+type stop struct {
+	Advice string // adviceID of the delivery that was wrong; "": of several, or a person has changed a plan
+	At     time.Time
+	Plan   string `cbor:"-"` // that a person has changed: it stops those of the others
 }
 
 // plan is one list of calls, but for what their inputs say, with the deliveries that made them. What is kept
@@ -176,7 +183,7 @@ func (r *record) add(id string, made ...*delivery) {
 // stop takes in that a delivery was wrong. Those of all plans of the key count anew from then on: what was
 // rare beside a wrong plan is not right for that. The first of many stands for all before it, and stays.
 func (r *record) stop(advice string, at time.Time) {
-	if r.Wrong = append(r.Wrong, event{Advice: advice, At: at}); len(r.Wrong) > maxDeliveries {
+	if r.Wrong = append(r.Wrong, stop{Advice: advice, At: at}); len(r.Wrong) > maxDeliveries {
 		r.Wrong = r.Wrong[1:]
 		r.Wrong[0].Advice = ""
 	}
@@ -185,7 +192,7 @@ func (r *record) stop(advice string, at time.Time) {
 // takeBack takes out what came of an Advice before.
 func (r *record) takeBack(advice string) {
 	is := func(e event) bool { return e.Advice == advice }
-	r.Wrong = slices.DeleteFunc(slices.Clone(r.Wrong), is)
+	r.Wrong = slices.DeleteFunc(slices.Clone(r.Wrong), func(s stop) bool { return s.Advice == advice })
 	for _, p := range r.Plans {
 		its := func(d *delivery) bool { return d.ID == advice }
 		p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), its)
@@ -340,7 +347,7 @@ func merge(scope memory.Scope, from []*record, up *record, lapsed func(*delivery
 			m.Edit, m.Changed = p.Edit, p.Changed
 		}
 		if p.Edit != nil || p.Retired { // what was rare beside it is not right for that
-			all.Wrong = append(all.Wrong, event{At: p.Changed, Case: p.ID})
+			all.Wrong = append(all.Wrong, stop{At: p.Changed, Plan: p.ID})
 		}
 	}
 	for _, r := range from {
@@ -376,7 +383,7 @@ func (r *record) stops(p *plan, d *delivery) string {
 	switch {
 	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d) || !d.At.After(p.Changed)):
 		return "a person has written it"
-	case slices.ContainsFunc(r.Wrong, func(e event) bool { return e.Case != p.ID && !d.At.After(e.At) }):
+	case slices.ContainsFunc(r.Wrong, func(s stop) bool { return s.Plan != p.ID && !d.At.After(s.At) }):
 		return "it, or another plan for such cases, was wrong, or a person has changed it"
 	}
 	return ""
