@@ -315,18 +315,21 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 // texts, and warnings without a Situation. It returns how many. Scopes below keep theirs: call it for each.
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
+	outcomes := l.group.Store().Scan(ctx, store.Range{Prefix: v.c.Scope.Key(givenKind, "")})
+	n, err = codec.Sweep(ctx, l.group, outcomes, func(e store.Entry) bool {
+		var g given
+		return codec.Unmarshal(e.Value, &g) == nil && g.At.Before(before)
+	}, false)
+	v.err = cmp.Or(v.err, err)
 	v.scan(ctx, func(e store.Entry, _ string) {
-		like, old := v.outlived(ctx, e, before)
-		if !old || v.err != nil {
-			return
+		if was := n; v.outlived(ctx, e.Key, before) && v.err == nil {
+			v.err = l.change(ctx, e.Key, func(r *record) {
+				if n = was; r.rev == e.Rev { // else somebody came to it just now
+					*r, n = record{Like: r.Like}, n+1
+				}
+			})
 		}
-		v.err = l.group.Update(ctx, func(b *store.Batch) error {
-			return cmp.Or(l.forget(ctx, b, casesOf(v.c.Scope), like), b.Delete(e.Key, store.At(e.Rev)))
-		})
-		if n++; errors.Is(v.err, store.ErrConflict) { // somebody came to it just now
-			n, v.err = n-1, nil
-		}
-	}, givenKind, planKind, warnKind)
+	}, planKind, warnKind)
 	return n, v.err
 }
 
@@ -359,24 +362,19 @@ func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error
 	return cmp.Or(v.err, no, err)
 }
 
-// outlived reports whether nobody came to what is kept at a key since a time, and nobody needs it: an
-// outcome, or a record where no plan was delivered twice, edited or retired. Warnings of a Situation are
-// needed, as a host has few; so is what a Lessons scope shares, while one below it has its own.
-func (v *look) outlived(ctx context.Context, e store.Entry, since time.Time) (like memory.ID, is bool) {
-	_, kind, id, _ := store.ParseKey(e.Key)
-	if kind == givenKind {
-		g, _, err := codec.Load[given](ctx, v.group.Store(), e.Key)
-		v.err = err
-		return "", g.At.Before(since)
-	}
-	r := v.record(ctx, v.c.Scope, kind, id)
+// outlived reports whether nobody came to a record since a time, and nobody needs it: no plan was delivered
+// twice, edited or retired. Warnings of a Situation are needed, since the host names it and has few of them;
+// so is what a Lessons scope shares, while one below it has its own.
+func (v *look) outlived(ctx context.Context, key string, since time.Time) (is bool) {
+	scope, kind, id, _ := store.ParseKey(key)
+	r := v.record(ctx, scope, kind, id)
 	needed := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
 	named := r.Situation != "" && len(r.Refused) > 0
 	is = !r.At.IsZero() && r.At.Before(since) && !named && !slices.ContainsFunc(r.Plans, needed)
 	for _, by := range r.Scopes {
 		is = is && v.record(ctx, by, kind, id) == noRecord
 	}
-	return r.Like, is
+	return is
 }
 
 // scan calls f with the entries of some kinds in the scope, until there is an error.

@@ -1378,6 +1378,58 @@ func TestMaintain(t *testing.T) {
 	require.NotNil(t, b.before(c).Fires)
 }
 
+// counting counts the commits of a store, and has something done before the next one.
+type counting struct {
+	store.Store
+	commits int
+	first   func()
+}
+
+func (c *counting) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if first := c.first; first != nil {
+		c.first = nil
+		first()
+	}
+	c.commits++
+	return c.Store.Commit(ctx, ops...)
+}
+
+// Outcomes go together, and what somebody comes to meanwhile stays.
+func TestMaintainTogether(t *testing.T) {
+	st, now := &counting{Store: store.NewMem()}, time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	opts := &learn.Options{Scope: "acme", Memory: &memory.Options{Now: func() time.Time { return now }}}
+	l, err := learn.New(t.Context(), st, opts)
+	require.NoError(t, err)
+	defer l.Close()
+	other, err := learn.New(t.Context(), st.Store, opts)
+	require.NoError(t, err)
+	defer other.Close()
+	c, p := refund("acme", "SO-100")
+	for i := range 30 {
+		c.ID = fmt.Sprint(i)
+		_, err := l.After(t.Context(), learn.Advice{Case: c}, learn.Outcome{Verdict: learn.Unknown})
+		require.NoError(t, err)
+	}
+	c.ID = "last"
+	_, err = l.After(t.Context(), learn.Advice{Case: c}, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	require.NoError(t, err)
+	now = now.Add(100 * 24 * time.Hour)
+	st.commits, st.first = 0, func() {
+		st.first = func() { // the outcomes are gone, and the key is next
+			c.ID = "now"
+			_, err := other.After(t.Context(), learn.Advice{Case: c}, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+			require.NoError(t, err)
+		}
+	}
+	n, err := l.Maintain(t.Context(), "acme", 0)
+	require.NoError(t, err)
+	require.Equal(t, 31, n)
+	require.Less(t, st.commits, 10)
+	a, err := l.Before(t.Context(), learn.Case{Scope: "acme", Text: c.Text, Inputs: c.Inputs})
+	require.NoError(t, err)
+	require.NotNil(t, a.Fires, a.Why)
+}
+
 // What two scopes came to, once each, is kept for as long as it fires.
 func TestMaintainKeepsWhatFires(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
