@@ -1996,6 +1996,36 @@ func TestPassedAfterwards(t *testing.T) {
 	require.Equal(t, "mail", b.before(c).Warnings[0].Instead)
 }
 
+// What passed is no advice where it is what was refused: the same calls, or the very tool.
+func TestPassedByTheSameCalls(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	pay := plan("pay", `{}`)
+	tool := []reason.Failure{{Task: reason.Task{Skill: "pay"}, Complaint: "the bank is closed"}}
+	for i, o := range []learn.Outcome{{Failed: tool}, {Complaint: "the bank is closed", Plan: pay}} {
+		c := learn.Case{Situation: fmt.Sprint("refund ", i), Text: "refund it"}
+		o.Verdict = learn.Failed
+		b.after(b.before(c), o)
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: pay})
+		require.Equal(t, "another try at the same case", b.before(c).Warnings[0].Instead)
+	}
+}
+
+// A complaint that comes again and again outlasts those that came once since it came first.
+func TestOldComplaintThatComesAgain(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Situation: "letter", Text: "write it"}
+	refuse := func(complaint string) {
+		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: complaint})
+	}
+	for _, once := range strings.Fields("ant bee cat dog eel fox gnu hen ibis jay koi lark mole newt owl pig") {
+		refuse("name the order")
+		refuse("no " + once)
+	}
+	k, err := b.Known(t.Context(), "acme")
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(k.Warnings, func(w reason.Warning) bool { return w.Complaint == "name the order" }))
+}
+
 // A verdict takes back the memory of its own refusal, and not one that another case has made in the same words.
 func TestRefusalOfAnotherStays(t *testing.T) {
 	b := open(t, acme(learn.Options{}))

@@ -370,6 +370,7 @@ func (r *record) warning(like *warning) *warning {
 	same := func(w *warning) bool { return w.Skill == like.Skill && w.Class == like.Class }
 	if i := slices.IndexFunc(r.Refused, same); i >= 0 {
 		w := r.Refused[i]
+		r.Refused = append(slices.Delete(r.Refused, i, i+1), w) // the last stay
 		its := func(s string) bool {
 			return holds(strings.ToLower(like.Said), s) && !slices.Contains(like.Own, s) && !naming.MatchString(s)
 		}
@@ -415,7 +416,7 @@ func (w *step) refuse(ctx context.Context) {
 			last := r.Events[len(r.Events)-1] // of another case nothing is known
 			if o.Verdict == Delivered && last.Instead == "" && last.Case == s.exact {
 				passed := "another try at the same case" // by the very calls, too
-				if r.Skill != "after "+calls {
+				if strings.TrimPrefix(r.Skill, "after ") != calls {
 					passed = cmp.Or(calls, passed)
 				}
 				r.Events = append(r.Events, event{Advice: of, Case: s.exact, At: g.At, Instead: passed})
