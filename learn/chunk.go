@@ -78,7 +78,8 @@ func agree(a, b *delivery, now *shape, all []*delivery, known []reason.PlanCall)
 	if why = m.wrong(all); why != "" {
 		return nil, why
 	}
-	amount := func(w string) bool { return amounts.MatchString(w) && !strings.Contains(a.Text+string(a.Inputs), w) }
+	own := a.Text + string(a.Inputs)
+	amount := func(w string) bool { return amounts.MatchString(w) && !strings.Contains(own, w) }
 	if first := a.Calls[0]; len(calls) > 1 && len(all) == 2 && first.ResultDigest+first.Text == "" &&
 		slices.ContainsFunc(strings.Fields(m.rest.String()), amount) {
 		return nil, "a number may be what an earlier call had returned, as a price that was the same by chance"
@@ -263,8 +264,9 @@ var (
 	number        = regexp.MustCompile(`^(0|[1-9]\d*)(\.(\d?[1-9]|\d{3,}[1-9]))?$`)
 	amounts       = regexp.MustCompile(`^\d+([.,]\d+)*$`)
 	// Two or three numbers as of a day, or one as of a year: of 1300 to 1499, 1900 to 2099, 2500 to 2699.
-	days = regexp.MustCompile(strings.ReplaceAll(`\p{Nd}{1,4}[-/年]\p{Nd}{1,2}[-/月]\p{Nd}{1,4}|\b(`+
-		`(M[-/月]|\d+年|\d+월 ?)M\b|M\. ?M\.(\d|\B)|(1[34]|19|20|2[56])\d\d(\d{4})?\b)`, "M", `(0?[1-9]|[12]\d|3[01])`))
+	days = regexp.MustCompile(strings.ReplaceAll(`\p{Nd}{1,4}[-/年]\p{Nd}{1,2}[-/月]\p{Nd}{1,4}|`+
+		`\b((M[-/月]|\d+年|\d+월 ?)M\b|M\. ?M\.(\d|\B)|(1[34]|19|20|2[56])\d\d(\d{4})?\b)`,
+		"M", `(0?[1-9]|[12]\d|3[01])`))
 )
 
 // counts reports whether a value has to be near former ones: a number, and a word of a text that has digits.
@@ -496,7 +498,8 @@ func word(v any) string {
 	return cmp.Or(s, n.String())
 }
 
-func wordsOf(in []leaf) []string { return each(in, func(l leaf) string { return word(l.v) }) }
+func wordsOf(in []leaf) []string         { return each(in, func(l leaf) string { return word(l.v) }) }
+func textsOf(c *Case, s *shape) []string { return append(append(wordsOf(s.in), c.Text), turnsOf(c)...) }
 
 func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
 

@@ -74,7 +74,6 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
 	c.Inputs = append(json.RawMessage(nil), c.Inputs...) // nil where it is empty, which is no JSON
-	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
 	if err := c.Check(); err != nil {
 		return c, fmt.Errorf("learn: %w", err)
 	}
@@ -158,7 +157,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 func New(ctx context.Context, st store.Store, o *Options) (*Layer, error) {
 	opts := *cmp.Or(o, &Options{})
 	if _, part := st.(interface{ Prefix() string }); part || call.None(st) {
-		return nil, errors.New("learn: no store, or store.Sub: give it a whole one of store.NewMem() or badger.Open")
+		return nil, errors.New("learn: no store, or store.Sub: give it one of store.NewMem() or badger.Open")
 	}
 	m := *cmp.Or(opts.Memory, &memory.Options{})
 	g := store.NewGroup(store.Sub(st, opts.Scope.TenantPrefix()))
@@ -496,7 +495,7 @@ func (v *look) warnings(ctx context.Context, id string, tell func(*warning) stri
 		}
 	}
 	last := func(w *warning) time.Time { return w.Events[len(w.Events)-1].At }
-	slices.SortStableFunc(all.Refused, func(a, b *warning) int { // not all are told: what the most came to, then the last
+	slices.SortStableFunc(all.Refused, func(a, b *warning) int { // what the most came to, then the last
 		return cmp.Or(cmp.Compare(scopes[b], scopes[a]), last(b).Compare(last(a)))
 	})
 	for _, w := range all.Refused {
@@ -513,8 +512,7 @@ func (v *look) warnings(ctx context.Context, id string, tell func(*warning) stri
 	return out
 }
 
-func textsOf(c *Case, s *shape) []string { return append(append(wordsOf(s.in), c.Text), turnsOf(c)...) }
-func turnsOf(c *Case) []string           { return each(c.Turns, func(m reason.Message) string { return m.Text }) }
+func turnsOf(c *Case) []string { return each(c.Turns, func(m reason.Message) string { return m.Text }) }
 
 // casesOf is where the words of a scope's cases are remembered, to be found as all else is that a scope
 // remembers: a memory for each key, which is its Slot. No other recall has this scope.
@@ -549,9 +547,9 @@ func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
 	}
 	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals
 	r.Template, r.Paths = s.template, s.paths
-	if words := strings.TrimSpace(c.Situation + "\n" + s.template); words != "" && casesOf(scope).Check() == nil {
+	if said := strings.TrimSpace(c.Situation + "\n" + s.template); said != "" && casesOf(scope).Check() == nil {
 		m, err := w.bank.In(casesOf(scope)).Stage(w.b).Remember(ctx, memory.Draft{
-			Kind: memory.Pattern, Content: head(words, memory.MaxText), Slot: s.key, At: w.now(),
+			Kind: memory.Pattern, Content: head(said, memory.MaxText), Slot: s.key, At: w.now(),
 		})
 		w.failed(err)
 		r.Like = m.ID

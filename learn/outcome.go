@@ -83,7 +83,7 @@ type given struct {
 	Counted Verdict     `cbor:"11,keyasint,omitzero"` // what its plan's counters have of it
 	Made    memory.ID   `cbor:"12,keyasint,omitzero"` // the failure that is remembered of it
 	Heard   string      `cbor:"13,keyasint,omitzero"` // the words of strangers and turns, which are not kept
-	Left    bool        `cbor:"14,keyasint,omitzero"` // a call of the plan that fired failed, and others were made
+	Left    bool        `cbor:"14,keyasint,omitzero"` // a call of the fired plan failed, and others were made
 	Share   float64     `cbor:"15,keyasint,omitzero"` // the Holdout that it is measured under; 0: it is not
 	Held    bool        `cbor:"16,keyasint,omitzero"` // and it got nothing
 
@@ -254,7 +254,9 @@ func (w *step) keepPlan(ctx context.Context) {
 			if scope == c.Scope && key == s.key {
 				r.count(id, g.Counted, -1)
 				g.Counted = r.count(id, o.Verdict, +1)
-				g.Ready = delivered && (g.Fired || r.ready(id, c, s))
+				all := merge(c.Scope, []*record{r}, r, none) // what its own scope has delivered
+				_, why := cmp.Or(all.plan(id), &plan{}).fire(s, c.Scope, all.Plans, nil)
+				g.Ready = delivered && (g.Fired || why == "")
 			}
 			if key == s.key {
 				w.describe(ctx, scope, r)
@@ -268,13 +270,6 @@ func (w *step) keepPlan(ctx context.Context) {
 	if (teaches || wrong || again) && c.Lessons != c.Scope {
 		keep(c.Lessons, s.key)
 	}
-}
-
-// ready reports whether a plan would fire for a case by what its scope has delivered.
-func (r *record) ready(id string, c *Case, s *shape) bool {
-	all := merge(c.Scope, []*record{r}, r, none)
-	_, why := cmp.Or(all.plan(id), &plan{}).fire(s, c.Scope, all.Plans, nil)
-	return why == ""
 }
 
 // share puts a scope last among those that came to what is kept at a Lessons scope, but for the first two,

@@ -456,19 +456,25 @@ func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 		if o.ID == p.ID || o.Retired {
 			continue
 		}
-		kept := make(map[memory.Scope]int) // of a scope with six, older ones may be gone
-		for _, d := range o.Deliveries {
-			kept[d.scope]++
-		}
-		late := func(d *delivery) bool { return kept[d.scope] < maxDeliveries && inOrder(d, p.Deliveries[0]) > 0 }
-		first := slices.DeleteFunc(slices.Clone(o.Deliveries), late)
+		first := o.before(p.Deliveries[0])
 		other := func(d *delivery) bool { return d.scope != first[0].scope }
-		if slices.ContainsFunc(first, other) && sharing(first, a, b, time.Time{}) > 1 ||
-			sharing(o.Deliveries, a, b, since) > most {
+		came := slices.ContainsFunc(first, other) && sharing(first, a, b, time.Time{}) > 1
+		if came || sharing(o.Deliveries, a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 		}
 	}
 	return ""
+}
+
+// before are the deliveries of a plan from before one, or of a scope of which older ones may be gone.
+func (p *plan) before(first *delivery) []*delivery {
+	kept := make(map[memory.Scope]int)
+	for _, d := range p.Deliveries {
+		kept[d.scope]++
+	}
+	return slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool {
+		return kept[d.scope] < maxDeliveries && inOrder(d, first) > 0
+	})
 }
 
 // refuted says how deliveries made otherwise refute the two of a match. One that has what the two share does,
@@ -528,7 +534,9 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 	theirs, ours := iar.Words(append(wordsOf(last.in), text)...), iar.Words(append(wordsOf(now.in), words)...)
 	maps.DeleteFunc(theirs, func(w string, _ bool) bool { return ours[w] })
 	alone := func(w string) bool { return theirs[w] } // a word of the former case alone
-	former := func(text string) bool { return slices.ContainsFunc(slices.Collect(maps.Keys(iar.Words(text))), alone) }
+	former := func(text string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(iar.Words(text))), alone)
+	}
 	names := make(map[string]any) // with a value, to tell its type
 	named := false                // the name of a member is of the former case
 	for _, l := range slices.Concat(now.in, last.in) {
