@@ -15,10 +15,13 @@ import (
 // Plan of the Draft, and Archived. The rest stays as it was. F may run again where others change the memory
 // meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
-	// No code of a host runs in a commit, as all others of the tenant wait for that. So what f was given may
-	// have changed when it comes to the commit, and f runs again.
+	// No code of a host runs in a commit, as all others of the tenant wait for that.
+	in := codec.Reader(s.b.g.Store())
+	if s.batch != nil {
+		in = s.batch
+	}
 	for again := true; again; {
-		r, err := s.read(ctx, s.reader(), id)
+		r, err := s.read(ctx, in, id)
 		if err != nil {
 			return fmt.Errorf("memory: %w", err)
 		}
@@ -71,14 +74,16 @@ func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
 // A quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in
 // a circle all hold.
 func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	r, err := s.read(ctx, s.reader(), old) // another process may have written it just now
-	if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
-		return fmt.Errorf("memory: %w", err)
-	}
-	return s.change(ctx, by, func(o *record) error {
-		m := o.own()
-		m.Supersedes = union(m.Supersedes, []ID{r.id})
-		return refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
+	return s.update(ctx, func(b *store.Batch) error {
+		r, err := s.read(ctx, b, old) // another process may have written it just now
+		if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
+			return err
+		}
+		return s.edit(ctx, b, by, func(o *record) error {
+			m := o.own()
+			m.Supersedes = union(m.Supersedes, []ID{r.id})
+			return refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
+		})
 	})
 }
 

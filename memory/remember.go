@@ -321,14 +321,6 @@ func (s Space) update(ctx context.Context, f func(*store.Batch) error) error {
 	return nil
 }
 
-// reader is where what is to be changed is read: in the batch that s is staged into, or in the store.
-func (s Space) reader() codec.Reader {
-	if s.batch != nil {
-		return s.batch
-	}
-	return s.b.g.Store()
-}
-
 // read returns a record as a batch has it, to change; also by the id of one merged into it.
 func (s Space) read(ctx context.Context, b codec.Reader, id ID) (*record, error) {
 	if err := cmp.Or(s.scope.Check(), store.CheckID(string(id))); err != nil {

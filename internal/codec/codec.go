@@ -18,11 +18,8 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// MaxRecord is the bound of an encoded record in bytes.
-const MaxRecord = 512 << 10
-
-// version is the format that Marshal writes.
-const version = 1
+// MaxRecord is the bound of an encoded record in bytes, and version the format that Marshal writes.
+const MaxRecord, version = 512 << 10, 1
 
 // The options are constants: they fail always or never.
 var (

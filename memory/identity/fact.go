@@ -76,24 +76,26 @@ func (f *fact) effective(at time.Time, halfLifeDays float64) float64 {
 }
 
 func (f *fact) check() error {
+	why := ""
 	switch {
 	case store.CheckID(f.ID) != nil || f.ID != strings.TrimSpace(f.ID):
-		return fmt.Errorf("identity: %w: %q is no id of a fact", store.ErrInvalid, f.ID)
+		why = "that is no id"
 	case strings.TrimSpace(f.Content) == "":
-		return fmt.Errorf("identity: %w: fact %s has no content", store.ErrInvalid, f.ID)
+		why = "it has no content"
 	case len(f.Content) > maxContent:
 		return store.Limit("content of a fact", len(f.Content), maxContent)
 	case !(f.Confidence >= 0 && f.Confidence <= 1):
-		return fmt.Errorf("identity: %w: fact %s has the confidence %v, which is not in [0,1]", store.ErrInvalid, f.ID, f.Confidence)
+		why = fmt.Sprintf("its confidence %v is not in [0,1]", f.Confidence)
 	case !slices.Contains(categories, f.Category) || !slices.Contains(maturities, f.Maturity):
-		const why = "identity: %w: fact %s is in no category, or of no maturity, that there is: %q, %q"
-		return fmt.Errorf(why, store.ErrInvalid, f.ID, f.Category, f.Maturity)
+		why = fmt.Sprintf("its category %q, or its maturity %q, is none that there is", f.Category, f.Maturity)
 	case f.ValidationCount < 0 || f.LastValidated.IsZero() || f.CreatedAt.IsZero() || f.UpdatedAt.IsZero():
-		return fmt.Errorf("identity: %w: fact %s lacks a time, or was validated %d times", store.ErrInvalid, f.ID, f.ValidationCount)
+		why = fmt.Sprintf("it lacks a time, or was validated %d times", f.ValidationCount)
 	case f.UpdatedAt.Year() >= 9999: // a change is later, and no year after it can be written
-		return fmt.Errorf("identity: %w: fact %s is of the year %d", store.ErrInvalid, f.ID, f.UpdatedAt.Year())
+		why = fmt.Sprintf("it is of the year %d", f.UpdatedAt.Year())
+	default:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("identity: %w: fact %q: %s", store.ErrInvalid, f.ID, why)
 }
 
 // validate confirms f: the boost is to the stored confidence, and maturity never falls.
