@@ -2,6 +2,7 @@ package learn_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,4 +205,17 @@ func TestEraseCompacts(t *testing.T) {
 	require.NoError(t, l.Erase(t.Context(), "acme/anna"))
 	require.Zero(t, found())
 	require.NoError(t, l.Close())
+}
+
+// A cost that is no figure is unknown, and the rest is learned.
+func TestNoFigure(t *testing.T) {
+	for _, cost := range []float64{math.NaN(), math.Inf(1), -1} {
+		b := open(t, acme(learn.Options{}))
+		for i := range 2 {
+			c, p := refund("acme", fmt.Sprint("SO-10", i))
+			usage := &reason.Usage{Input: 3, CostUSD: new(cost)}
+			o := learn.Outcome{Verdict: learn.Delivered, Plan: p, Worker: "clerk", Usage: usage}
+			require.Equal(t, i > 0, b.after(b.before(c), o).Ready)
+		}
+	}
 }

@@ -131,6 +131,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	case o.Plan != nil && len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes:
 		g.Note, o.Plan = "the case and its plan are too long to be kept", nil
 	}
+	o.Usage = (*reason.Usage)(nil).Add(o.Usage) // without what is no figure
 	err = clean(l, &o, &o.Complaint, &o.Answer)
 	g.strangers = append(slices.Clip(o.Untrusted), schema.Words(c.Data))
 	for _, h := range append(slices.Clip(a.Memories), a.Background...) {

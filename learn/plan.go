@@ -457,9 +457,8 @@ func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 			continue
 		}
 		first := o.before(p.Deliveries[0])
-		other := func(d *delivery) bool { return d.scope != first[0].scope }
-		came := slices.ContainsFunc(first, other) && sharing(first, a, b, time.Time{}) > 1
-		if came || sharing(o.Deliveries, a, b, since) > most {
+		apart := slices.ContainsFunc(first, func(d *delivery) bool { return d.scope != first[0].scope })
+		if apart && sharing(first, a, b, time.Time{}) > 1 || sharing(o.Deliveries, a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 		}
 	}
@@ -581,11 +580,11 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 // naming finds words that name something: an order, a person, an address.
 var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 
-// Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that the
-// scopes below it share, and its warnings, whole. A suggestion has the ID that [Layer.Edit] takes, and as
-// Name the words of its cases. Differs says why it does not fire for the newest of them, "" if it fires,
-// whatever Rules are new: Before looks at those. One that a person has changed is as written; another whose
-// deliveries do not count any more has no calls. "" is Options.Scope; one of another tenant is an error.
+// Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that scopes
+// below it share, counted for the two that came first and the last four, and its warnings, whole. A suggestion
+// has the ID that [Layer.Edit] takes, and as Name the words of its cases. Differs says why it does not fire for
+// the newest, "" if it fires, whatever Rules are new: Before looks at those. One that a person has changed is
+// as written; where no delivery counts it has no calls. "" is Options.Scope; another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	v := l.in(scope)
 	v.scan(ctx, func(_ store.Entry, id string) {

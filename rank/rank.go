@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/arc-learn/arc/store"
@@ -79,15 +80,15 @@ type Usage struct {
 	EstimateUSD *float64 `cbor:",omitzero"` // tokens times list price
 }
 
-// Add returns the sum of u and v, or the one that is known. So it is with their figures: one of v that is NaN
-// or below 0 is unknown. It changes neither.
+// Add returns the sum of u and v, or the one that is known. So it is with their figures: one of v that is NaN,
+// infinite or below 0 is unknown. It changes neither.
 func (u *Usage) Add(v *Usage) *Usage {
 	if v == nil {
 		return u
 	}
 	u = cmp.Or(u, &Usage{})
 	usd := func(a, b *float64) *float64 {
-		if b == nil || !(*b >= 0) {
+		if b == nil || !(*b >= 0 && *b <= math.MaxFloat64) {
 			return a
 		}
 		return new(*cmp.Or(a, new(0.)) + *b)
@@ -158,7 +159,7 @@ const maxName, maxUSD = 256, 1e6
 
 func check(skill, candidate string) error {
 	if len(skill) > maxName || candidate == "" || len(candidate) > maxName {
-		return fmt.Errorf("rank: %w: a skill of %d bytes and a candidate of %d: at most %d, and a candidate 1 to %d",
+		return fmt.Errorf("rank: %w: a skill of %d bytes and a candidate of %d: at most %d, a candidate 1 to %d",
 			store.ErrInvalid, len(skill), len(candidate), maxName, maxName)
 	}
 	return nil
@@ -166,7 +167,8 @@ func check(skill, candidate string) error {
 
 func (c *Candidate) check(skill string) error {
 	if !(c.Prior >= 0 && c.Prior <= 1) || !(c.Price >= 0 && c.Price <= maxUSD) {
-		return fmt.Errorf("rank: %w: candidate %q has prior %v and price %v", store.ErrInvalid, c.Name, c.Prior, c.Price)
+		const why = "rank: %w: candidate %q has prior %v and price %v"
+		return fmt.Errorf(why, store.ErrInvalid, c.Name, c.Prior, c.Price)
 	}
 	return check(skill, c.Name)
 }
