@@ -2258,7 +2258,7 @@ func TestDeleteForgets(t *testing.T) {
 		return act.Verdict{Pass: c.Session != "wrong", Complaint: "say no word of the divorce"}, nil
 	})
 	chat := act.Worker{Name: "chat", Executor: tools.New(model, nil, mail), Gates: []act.Gate{refuses}}
-	st := store.NewMem()
+	st := &compacts{Store: store.NewMem()}
 	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{chat}}, nil)
 	v := a.In("acme/anna")
 	for id, session := range map[string]string{"1": "c", "2": "c", "3": "wrong"} {
@@ -2283,6 +2283,21 @@ func TestDeleteForgets(t *testing.T) {
 	require.Len(t, known.Suggestions, 1, "of run 2")
 	require.NoError(t, v.Delete(t.Context(), "2"))
 	require.Empty(t, kept())
+	for n, failed := int64(1), true; failed; n++ { // whichever commit fails, what is marked as deleted is forgotten
+		run(t, a, arc.Objective{ID: "4", Scope: "acme/anna", Text: "Mail my lawyer about my divorce."})
+		st.fail.Store(n)
+		failed = v.Delete(t.Context(), "4") != nil
+		st.fail.Store(0)
+		if r, _ := v.Report(t.Context(), "4"); r != nil && r.Status == arc.Canceled {
+			for _, key := range kept() {
+				require.Regexp(t, "//(run|part|log)/4", key, "commit %d", n)
+			}
+		}
+		if failed {
+			require.NoError(t, v.Delete(t.Context(), "4"))
+		}
+		require.Empty(t, kept())
+	}
 }
 
 // A wrong key, an empty account, or a gate that cannot tell, blocks the run and says so; it teaches nothing

@@ -18,7 +18,7 @@ import (
 
 // Delete deletes a run that has ended, with its journal, and forgets what was learned of it, as
 // learn.Layer.Forget does. What that says stays, and in its session the names of approaches; memories that
-// you made of it go by memory.Space.Revoke. After an error call it again: the run is Canceled meanwhile.
+// you made of it go by memory.Space.Revoke. After an error call it again; the run may be Canceled meanwhile.
 func (v View) Delete(ctx context.Context, id string) error { return v.delete(ctx, id, true) }
 
 // delete is Delete. A run that is only old is not forgotten.
@@ -27,21 +27,20 @@ func (v View) delete(ctx context.Context, id string, forget bool) error {
 		if !t.Status.ended() {
 			return t.wrong("has not ended")
 		}
+		for n := 0; forget && n < t.Advices; n++ { // first: Maintain deletes what is only old
+			err := t.tenant.layer.Forget(ctx, t.Scope, fmt.Sprint(t.ID, "/", n+1))
+			if err != nil && !missing(err) {
+				return err
+			}
+		}
 		// Where it ends half-way the run is one that can be read, and deleted.
 		t.Status, t.Cause, t.Reason, t.Deliveries = Canceled, "", "it is being deleted", nil
 		if err := t.commit(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 		part := partKey(t.Scope, t.ID, "")
-		errs := []error{
-			t.tenant.deleteAll(ctx, logPrefix(t.Scope, t.ID), ""), t.tenant.deleteAll(ctx, part, part+"objective"),
-		}
-		for n := 0; forget && n < t.Advices; n++ {
-			if err := t.tenant.layer.Forget(ctx, t.Scope, fmt.Sprint(t.ID, "/", n+1)); !missing(err) {
-				errs = append(errs, err)
-			}
-		}
-		if err := errors.Join(errs...); err != nil {
+		err := t.tenant.deleteAll(ctx, logPrefix(t.Scope, t.ID), "")
+		if err = cmp.Or(err, t.tenant.deleteAll(ctx, part, part+"objective")); err != nil {
 			return err
 		}
 		return t.tenant.group.Update(ctx, func(b *store.Batch) error {
