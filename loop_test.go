@@ -1260,6 +1260,50 @@ func TestCancelEndsWhoeverWaits(t *testing.T) {
 	}
 }
 
+// Who waits for a run returns once OnEvent is told of its end, whatever other run has it look before; and what it
+// asks can be answered then.
+func TestWaitForEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		slow := func(_ memory.Scope, id string, e arc.Event) {
+			if id == "7" && (e.Kind == "asking" || e.Kind == "delivered") {
+				time.Sleep(time.Second)
+				told = append(told, e.Kind)
+			}
+		}
+		asks := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(_ context.Context, c *act.Call) (*act.Result, error) {
+				if c.Run == "7" && len(c.Answers) == 0 {
+					return nil, &act.PendingError{Questions: []string{"Which one?"}}
+				}
+				return &act.Result{Text: "done"}, nil
+			})}
+		a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{asks}}, &arc.Options{OnEvent: slow})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, a.Close()) }()
+		wait := func(id string) *arc.Report {
+			go func() {
+				time.Sleep(time.Second / 2)
+				run(t, a, arc.Objective{ID: id, Text: "write"})
+			}()
+			r, err := a.In("").Wait(t.Context(), "7")
+			require.NoError(t, err)
+			return r
+		}
+		go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "7", Text: "write"}) }()
+		synctest.Wait()
+		require.Equal(t, arc.Asking, wait("8").Status)
+		require.Equal(t, []string{"asking"}, told)
+		go func() {
+			_, err := a.In("").Answer(context.Background(), "7", "", "the first")
+			assert.NoError(t, err)
+		}()
+		synctest.Wait()
+		require.Equal(t, arc.Delivered, wait("9").Status)
+		require.Equal(t, []string{"asking", "delivered"}, told)
+	})
+}
+
 // To look for a run that is not there is not in the way of one that begins under its ID.
 func TestCancelBeforeRun(t *testing.T) {
 	st := &looking{Store: store.NewMem()}

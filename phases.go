@@ -788,8 +788,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 		return err
 	}
 	o := learn.Outcome{
-		Verdict: v, Complaint: t.Reason, Failed: a.lessons(), Applied: a.Applied,
-		Utilized: a.Utilized,
+		Verdict: v, Complaint: t.Reason, Failed: a.lessons(), Applied: a.Applied, Utilized: a.Utilized,
 	}
 	if len(t.Aims) == 1 {
 		o.Usage = t.usage()
@@ -932,9 +931,7 @@ func (t *turn) known(advice *learn.Advice, complaint string) reason.Case {
 
 func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	a := t.aim()
-	b := &reason.Brief{
-		Case: t.known(advice, a.Complaint), Skills: t.agent.host.Skills, Failed: a.Failed,
-	}
+	b := &reason.Brief{Case: t.known(advice, a.Complaint), Skills: t.agent.host.Skills, Failed: a.Failed}
 	for _, w := range t.agent.runner.Load().Workers() {
 		tool := reason.Tool{Name: w.Name, Description: w.Description, Input: w.Input}
 		for _, e := range w.Effects {

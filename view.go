@@ -245,7 +245,8 @@ func (v View) Objective(ctx context.Context, id string) (Objective, error) {
 	return o, err
 }
 
-// Wait returns the Report of a run once it has ended or asks, and follows it through approvals and outages.
+// Wait returns the Report of a run once it has ended or asks, and OnEvent is told, and follows it through
+// approvals and outages.
 func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 	if _, err := v.Report(ctx, id); missing(err) {
 		_ = v.agent.untilFree(ctx, runKey(v.scope, id), nil) // it may be about to begin; an error is that of ctx
@@ -254,6 +255,7 @@ func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 		changed := v.agent.change()
 		r, err := v.Report(ctx, id)
 		if err != nil || r.Status.ended() || r.Status == Asking {
+			v.settled(ctx, id)
 			return r, err
 		}
 		if err := v.agent.await(ctx, changed); err != nil {
@@ -349,7 +351,15 @@ func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	return t.book.In(v.scope), nil
 }
 
-// with has f work on a run that is there. Where it has ended, the call that has ended it is about to return.
+// settled waits for the call that has stored that a run has ended, or asks: once OnEvent is told it returns. An
+// OnEvent that waits for its own run, or changes it, waits for no more than 5 s.
+func (v View) settled(ctx context.Context, id string) {
+	ctx, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	_ = v.agent.untilFree(ctx, runKey(v.scope, id), nil)
+}
+
+// with has f work on a run that is there.
 func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
 	if err := store.CheckID(id); err != nil {
 		return nil, fmt.Errorf("arc: %w", err)
@@ -363,10 +373,8 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 			err = fmt.Errorf("%w: %s", ErrRunning, id)
 		}
 		return nil, err
-	case err == nil && r.Status.ended():
-		wait, cancel := context.WithTimeout(ctx, beatEvery)
-		_ = v.agent.untilFree(wait, runKey(v.scope, id), nil) // not where OnEvent judges the run that tells it
-		cancel()
+	case err == nil && (r.Status.ended() || r.Status == Asking):
+		v.settled(ctx, id)
 	}
 	return v.agent.workOn(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
 		if t.record == nil {
