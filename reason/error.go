@@ -40,9 +40,6 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	if e == nil {
-		return "no error"
-	}
 	status, words := "", ""
 	if e.Status > 0 {
 		status = fmt.Sprintf("status %d", e.Status)

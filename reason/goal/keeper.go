@@ -341,7 +341,10 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed 
 		return nil
 	}
 	r.Run, r.Ended = "", report.Ended
-	return t.keep(ctx, g, r)
+	if err := t.keep(ctx, g, r); err != nil || report.Status != arc.Blocked || report.Verdict != "" {
+		return err
+	}
+	return t.view.Judge(ctx, report.ID, learn.Failed, "") // or Health would show it for good
 }
 
 // holds says why no run follows yet on one that was blocked or canceled; "": nothing stands against it.

@@ -725,6 +725,32 @@ func TestSeen(t *testing.T) {
 	})
 }
 
+// A run that was given up is in Health as one that failed, for seven days, and is not asked to be closed for good.
+func TestGivenUpLeavesHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		breaks := mender("breaks")
+		breaks.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+			return nil, errors.New("no such branch")
+		})
+		b := open(t, store.NewMem(), ci, nil, breaks)
+		id := b.tick(0).Run
+		r, err := b.view.Report(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, arc.Blocked, r.Status)
+		b.reads(0)
+		b.tick(30 * time.Second)
+		b.tick(30 * time.Second)
+		h, err := b.view.Health(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "failing", h.State)
+		require.Contains(t, h.Text(), id)
+		<-time.After(8 * 24 * time.Hour)
+		h, err = b.view.Health(t.Context())
+		require.NoError(t, err)
+		require.NotContains(t, h.Text(), id)
+	})
+}
+
 // unwritten is a store that is not written to while it is told so.
 type unwritten struct {
 	store.Store
