@@ -43,11 +43,10 @@ type group struct {
 type update struct {
 	ctx           context.Context
 	f             func(*Batch) error
-	prefix        string // of what f stages
-	err           error
+	prefix        string      // of what f stages
 	begun         atomic.Bool // f may have run, or is run
+	err           error       // of who leads, as what follows
 	joined, ended bool
-	done          chan struct{} // closed once others see that it has ended
 }
 
 const maxJoined, maxTries = 64, 100 // functions of a commit; runs of one whose keys others change
@@ -128,15 +127,13 @@ func (g *Group) Refresh(ctx context.Context) error {
 // returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
 // commits. ErrConflict is returned after 100 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
-	u := &update{ctx: ctx, f: f, prefix: g.prefix, done: make(chan struct{})}
+	u := &update{ctx: ctx, f: f, prefix: g.prefix}
 	g.mu.Lock()
 	g.waiting = append(g.waiting, u)
 	g.mu.Unlock()
 	lead, gone := false, ctx.Done()
 	for !lead {
 		select {
-		case <-u.done: // it was in another's commit
-			return u.err
 		case <-gone:
 			if !u.begun.Load() {
 				return ctx.Err() // who leads next finds it ended
@@ -151,7 +148,7 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 		g.pending(0)
 		<-g.lead
 	}()
-	for !u.ended {
+	for !u.ended { // else it was in another's commit
 		g.together(g.pending(maxJoined), 1)
 	}
 	return u.err
@@ -161,12 +158,7 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 func (g *group) pending(most int) []*update {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool {
-		if u.ended {
-			close(u.done)
-		}
-		return u.ended
-	})
+	g.waiting = slices.DeleteFunc(g.waiting, func(u *update) bool { return u.ended })
 	return g.waiting[:min(len(g.waiting), most)] // others only add, and who leads alone takes out
 }
 
@@ -176,7 +168,7 @@ func (g *group) pending(most int) []*update {
 func (g *group) together(updates []*update, try int) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
-	b := &batch{st: g.st, at: map[string]int{}}
+	b := &batch{st: g.st, ops: make([]Op, 0, 16), at: map[string]int{}, after: make([]func(Revision), 0, 8)}
 	for _, u := range updates {
 		was := *b
 		b.from, b.read, b.wait = len(b.ops), b.read[:0], false
