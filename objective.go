@@ -67,8 +67,7 @@ const (
 
 func (o *Objective) check() error {
 	c := o.asks()
-	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID),
-		store.Limit("id", len(o.ID), maxRunID))
+	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID), store.Limit("id", len(o.ID), maxRunID))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}

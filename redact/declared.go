@@ -136,6 +136,9 @@ func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 // stays, and is missing.
 func Fill(raw json.RawMessage, secrets map[string]string) (filled json.RawMessage, missing []string) {
 	filled = mapStrings(raw, func(text string) string {
+		if !strings.Contains(text, "[secret ") {
+			return text
+		}
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 			name := placeholder.FindStringSubmatch(p)[1]
 			if secret, ok := secrets[name]; ok {

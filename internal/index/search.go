@@ -358,7 +358,7 @@ func (sc *scratch) raise(q *Query) {
 	if q.K == 0 || q.K > 256 || len(sc.touched) < q.K {
 		return
 	}
-	best := make([]float32, 0, q.K+1)
+	best := make([]float32, 0, 257) // of no variable size: on the stack
 	for _, r := range sc.touched {
 		s := sc.scores[r]
 		if s < sc.least || len(best) == q.K && s <= best[0] || !q.wants(r) {
