@@ -3,7 +3,6 @@ package act
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/call"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/reason"
@@ -151,7 +151,7 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 	if a.kind == "tool" {
 		return a.do(ctx, f)
 	}
-	name, sum := fmt.Sprintf("attempt/%04d/%s%s", a.call.Attempt, a.path, a.step), digest(a.inputs)
+	name, sum := fmt.Sprintf("attempt/%04d/%s%s", a.call.Attempt, a.path, a.step), codec.Digest(a.inputs)
 	r, err := a.journal.get(ctx, name)
 	switch {
 	case err != nil:
@@ -210,7 +210,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		if a.Irreversible { // in any attempt of the run
 			place = fmt.Sprintf("%s//%s %d", a.call.Scope, a.call.Run, a.begun)
 		}
-		a.key = digest([]byte(strings.Join([]string{place, a.kind, a.callee, a.Name, string(a.inputs)}, "\x00")))
+		a.key = codec.Digest(strings.Join([]string{place, a.kind, a.callee, a.Name, string(a.inputs)}, "\x00"))
 	}
 	inner.key = a.key
 	if err := a.put(ctx, stepBegun, nil); err != nil {
@@ -233,7 +233,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 
 // once is the name of the record of an irreversible action in its run: one for equal inputs.
 func (a *action) once() string {
-	return "once/" + a.kind + "/" + a.callee + "/" + digest([]byte(a.Name+"\x00"+string(a.inputs)))
+	return "once/" + a.kind + "/" + a.callee + "/" + codec.Digest(a.Name+"\x00"+string(a.inputs))
 }
 
 // earlier reads what the run has done, and returns what this action returned if it is done already.
@@ -324,11 +324,11 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	if a.Irreversible && a.call.Fired {
 		asks = append(asks, "it cannot be undone, and a learned plan asks for it")
 	}
-	if asks = append(asks, above(fence.Escaped(a.inputs), a.AskAbove)...); len(asks) > 0 {
+	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	id := fmt.Sprintf("%04d", a.call.Attempt) + digest([]byte(strings.Join([]string{string(a.call.Scope), a.call.Run,
-		a.kind, a.Name, a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00")))
+	id := fmt.Sprintf("%04d", a.call.Attempt) + codec.Digest(strings.Join([]string{string(a.call.Scope),
+		a.call.Run, a.kind, a.Name, a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00"))
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	// A stricter one asks anew: the mode that was asked in is what Rule goes by.
 	was, err := a.journal.asked(ctx, id)
@@ -367,7 +367,7 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 	for name, limit := range amounts { // few
 		var given map[string]json.RawMessage
-		_ = json.Unmarshal(inputs, &given) // of what is no object nothing is given
+		_ = json.Unmarshal(fence.Escaped(inputs), &given) // of what is no object nothing is given
 		found := false
 		for n, v := range given {
 			same := strings.EqualFold(n, name)
@@ -384,5 +384,3 @@ func above(inputs json.RawMessage, amounts map[string]float64) (why []string) {
 	slices.Sort(why) // a map has no order
 	return why
 }
-
-func digest(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text))[:24] }

@@ -78,7 +78,6 @@ func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 // skill: a planner that left the skill out must not have a refund write the reply. One that is ByName takes
 // only tasks that name it. Inputs have to fit the worker's schema.
 func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
-	err = fmt.Errorf("no worker takes the task %.70q (skill %q, worker %q)", t.Objective, t.Skill, t.Worker)
 	for _, w := range r.workers {
 		skilled := slices.Contains(w.Skills, t.Skill) || t.Skill == "" && len(w.Skills) == 0
 		var unfit error
@@ -98,7 +97,8 @@ func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
 	if len(able) > 0 {
 		return able, nil
 	}
-	return nil, err
+	const none = "no worker takes the task %.70q (skill %q, worker %q)"
+	return nil, cmp.Or(err, fmt.Errorf(none, t.Objective, t.Skill, t.Worker))
 }
 
 // Result is what an executor made of its task; a delivery is one that the gates have passed.
@@ -177,7 +177,10 @@ func (r *Runner) Run(ctx context.Context, c *Call) Attempt {
 // execute makes the execution or takes its result from the journal. That of one that failed has its Usage.
 func execute(ctx context.Context, c *Call) (result Result, err error) {
 	given, err := schema.Canonical(c.Task.Inputs)
-	if err = cmp.Or(err, c.Worker.input.Check(given)); err != nil {
+	if err == nil && c.Worker.input != nil {
+		err = c.Worker.input.Check(given)
+	}
+	if err != nil {
 		return result, fmt.Errorf("%w: %w", errInputs, err)
 	}
 	none := string(given) == "{}" || string(given) == "null"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/arc-learn/arc/internal/schema"
@@ -99,7 +100,7 @@ type Call struct {
 }
 
 // Key identifies the attempt for others. All calls in it share that; of one it is [IdempotencyKey].
-func (c *Call) Key() string { return fmt.Sprintf("%s//%s/%d", c.Scope, c.Run, c.Attempt) }
+func (c *Call) Key() string { return string(c.Scope) + "//" + c.Run + "/" + strconv.Itoa(c.Attempt) }
 
 // Around wraps every attempt: it may change the Call, the attempt's own copy, before next, and look at and
 // change the Attempt after it. Its context reaches the executor. An Around that panics fails the attempt.

@@ -1,9 +1,8 @@
 package learn
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arc-learn/arc/iar"
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/internal/text"
@@ -359,14 +359,14 @@ func shapeOf(c *Case) (*shape, error) {
 		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	case slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }):
 		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
-	case v != nil && schema.Tokens(c.Inputs) != schema.Tokens(raw):
+	case v != nil && tokens(c.Inputs) != tokens(raw):
 		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
 	}
 	s.template = join(split(c.Text, s.in), brace)
 	s.folded = iar.Fold(s.template)
 	s.paths = each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
-	s.key = digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
-	s.exact = digest(s.key + string(raw))
+	s.key = codec.Digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
+	s.exact = codec.Digest(s.key + string(raw))
 	return s, nil
 }
 
@@ -426,12 +426,6 @@ func join(pieces []piece, say func(path string) string) string {
 
 func brace(path string) string { return "{" + path + "}" }
 
-// digest is the short form of a text in keys and comparisons.
-func digest[T ~string | ~[]byte](s T) string {
-	sum := sha256.Sum256([]byte(s))
-	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
-}
-
 // stands reports whether w stands in s at byte i as a whole token: not inside of a word or a number.
 func stands(s string, i int, w string) bool {
 	return w != "" && strings.HasPrefix(s[i:], w) && !joined(s[:i], w) && !joined(w, s[i+len(w):])
@@ -475,6 +469,15 @@ func leaves(v any) (out []leaf) {
 		return nil
 	})
 	return out
+}
+
+// tokens counts the names, values and delimiters of JSON.
+func tokens(raw json.RawMessage) (n int) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	for _, err := d.Token(); err == nil; _, err = d.Token() {
+		n++
+	}
+	return n
 }
 
 // encode writes what schema.Read has read, without escapes of HTML.

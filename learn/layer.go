@@ -69,7 +69,7 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 		c.At = now
 	}
 	if c.ID == "" {
-		c.ID = digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
+		c.ID = codec.Digest(fmt.Sprint(l.seed, l.now().UnixNano(), l.made.Add(1)))
 	}
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
@@ -83,9 +83,10 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	}
 	err = clean(l, &c, &c.Text, &c.Situation)
 	if len(c.Turns) > 0 { // "yes" is another case in another conversation
-		c.Conditions = append(slices.Clip(c.Conditions), "after turns "+digest(encode(c.Turns)))
+		c.Conditions = append(slices.Clip(c.Conditions), "after turns "+codec.Digest(encode(c.Turns)))
 	}
-	c.Conditions = slices.Sorted(slices.Values(c.Conditions))
+	c.Conditions = append([]string(nil), c.Conditions...)
+	slices.Sort(c.Conditions)
 	c.Conditions = slices.Compact(c.Conditions) // in any order, and said twice, they are the same
 	return c, err
 }
@@ -218,7 +219,7 @@ func (l *Layer) Before(ctx context.Context, c Case) (Advice, error) {
 
 // HeldOut reports whether the Holdout leaves a case with nothing, as Seed and its Run, or else ID, decide.
 func (l *Layer) HeldOut(c *Case) bool {
-	n, _ := strconv.ParseUint(digest(fmt.Sprint(l.opts.Seed, cmp.Or(c.Run, c.ID)))[:13], 16, 64) // 52 bits
+	n, _ := strconv.ParseUint(codec.Digest(fmt.Sprint(l.opts.Seed, cmp.Or(c.Run, c.ID)))[:13], 16, 64) // 52 bits
 	return float64(n)/(1<<52) < l.opts.Holdout
 }
 
@@ -455,7 +456,7 @@ func ruleDigests(hits []memory.Hit) (out []string) {
 	return out
 }
 
-func saying(r *memory.Record) string { return digest(r.Trigger + "\x00" + r.Content)[:12] }
+func saying(r *memory.Record) string { return codec.Digest(r.Trigger + "\x00" + r.Content)[:12] }
 
 // lapsed says why a delivery does not count: a memory that its plan was made of says something else.
 func (v *look) lapsed(ctx context.Context, d *delivery) string {
@@ -474,7 +475,7 @@ func (v *look) lapsed(ctx context.Context, d *delivery) string {
 
 // situationKey is what warnings are kept by: the host's situation, or else the words with {name} for inputs.
 func situationKey(c *Case, s *shape) string {
-	return digest(cmp.Or(c.Situation, "\x00"+s.folded))
+	return codec.Digest(cmp.Or(c.Situation, "\x00"+s.folded))
 }
 
 // warnings are those of a situation: of a case's scope, and those that two scopes of its Lessons came to. Of

@@ -309,7 +309,7 @@ func (l *Layer) Uplift(ctx context.Context, lessons memory.Scope) (meta.Uplift, 
 // credit says what the memories that were told, and the worker, have done for the case.
 func (w *step) credit(ctx context.Context) {
 	c, o := &w.Case, &w.Outcome
-	f := memory.Feedback{Key: digest(adviceID(c)), Situation: c.Situation, Shown: w.Shown}
+	f := memory.Feedback{Key: codec.Digest(adviceID(c)), Situation: c.Situation, Shown: w.Shown}
 	if o.Verdict == Delivered {
 		f.Utilized = o.Utilized
 	}
@@ -395,7 +395,7 @@ func (w *step) refuse(ctx context.Context) {
 	lessons := each(refused, func(f reason.Failure) *warning {
 		said := strings.TrimSpace(head(join(split(f.Complaint, s.in), brace), maxLesson))
 		own, class := extract.Lesson(said, textsOf(c, s), append(others, g.strangers...))
-		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: digest(iar.Fold(class))}
+		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: codec.Digest(iar.Fold(class))}
 	})
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation

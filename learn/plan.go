@@ -144,7 +144,7 @@ func planID(calls []reason.PlanCall) string {
 		v, _ := schema.Read(c.Inputs)
 		return append([]string{c.Name}, each(leaves(v), func(l leaf) string { return l.path })...)
 	})
-	return digest(fmt.Sprintf("%q", names)) // quoted, since a model may put any sign into a name
+	return codec.Digest(fmt.Sprintf("%q", names)) // quoted, since a model may put any sign into a name
 }
 
 func summary(calls []reason.PlanCall) string {

@@ -12,7 +12,6 @@ package meta
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -66,7 +65,7 @@ func digest(goal string) string {
 	if goal == "" {
 		return ""
 	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(goal)))[:24]
+	return codec.Digest(goal)
 }
 
 func cut(text string) string { return fence.Cut(text, maxText) }

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -57,6 +59,12 @@ func Unmarshal(value []byte, v any) error {
 		return fmt.Errorf("%w: %T: %w", store.ErrDamaged, v, err)
 	}
 	return nil
+}
+
+// Digest is the short form of a text in keys and comparisons.
+func Digest[T ~string | ~[]byte](s T) string {
+	sum := sha256.Sum256([]byte(s))
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
 }
 
 // Reader is a [store.Store] or a [store.Batch].

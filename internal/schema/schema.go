@@ -124,15 +124,6 @@ func Read(raw json.RawMessage) (any, error) {
 	return spell(v, 0)
 }
 
-// Tokens counts the names, values and delimiters of JSON.
-func Tokens(raw []byte) (n int) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	for _, err := d.Token(); err == nil; _, err = d.Token() {
-		n++
-	}
-	return n
-}
-
 func spell(v any, depth int) (_ any, err error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("no JSON of at most %d levels", maxDepth)
