@@ -1,10 +1,8 @@
 package learn
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -344,30 +342,30 @@ type leaf struct {
 type empty string
 
 // shapeOf reads a case. Its key is that of conditions, goals, situation, template, and the inputs' paths and
-// types. Of a case that cannot be read the shape is empty.
-func shapeOf(c *Case) (*shape, error) {
+// types. Of a case that cannot be read the shape is empty, and why says so.
+func shapeOf(c *Case) (_ *shape, why string) {
 	v, err := schema.Read(c.Inputs)
 	if err != nil {
-		return &shape{}, fmt.Errorf("inputs: %w", err)
+		return &shape{}, "inputs: " + err.Error()
 	}
 	s, raw := &shape{in: leaves(v)}, encode(v)
 	_, object := v.(map[string]any)
 	switch {
 	case !object && v != nil:
-		return &shape{}, errors.New("inputs: no JSON object")
+		return &shape{}, "inputs: no JSON object"
 	case len(s.in) > maxValues:
-		return &shape{}, fmt.Errorf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
+		return &shape{}, fmt.Sprintf("inputs: %d values, over the limit of %d", len(s.in), maxValues)
 	case slices.ContainsFunc(s.in, func(l leaf) bool { return strings.ContainsAny(l.path, "{}") }):
-		return &shape{}, errors.New("inputs: a name has braces, which are those of parameters")
-	case v != nil && tokens(c.Inputs) != tokens(raw):
-		return &shape{}, errors.New("inputs: a name is given twice") // nobody can say which of the two counts
+		return &shape{}, "inputs: a name has braces, which are those of parameters"
+	case v != nil && tokens(string(c.Inputs)) != tokens(string(raw)):
+		return &shape{}, "inputs: a name is given twice" // nobody can say which of the two counts
 	}
 	s.template = join(split(c.Text, s.in), brace)
 	s.folded = iar.Fold(s.template)
 	s.paths = each(s.in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
 	s.key = codec.Digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
 	s.exact = codec.Digest(s.key + string(raw))
-	return s, nil
+	return s, ""
 }
 
 // worded returns the inputs of a case with the words of its text, as if the host had put these there, too,
@@ -472,8 +470,8 @@ func leaves(v any) (out []leaf) {
 }
 
 // tokens counts the names, values and delimiters of JSON.
-func tokens(raw json.RawMessage) (n int) {
-	d := json.NewDecoder(bytes.NewReader(raw))
+func tokens(raw string) (n int) {
+	d := json.NewDecoder(strings.NewReader(raw))
 	for _, err := d.Token(); err == nil; _, err = d.Token() {
 		n++
 	}

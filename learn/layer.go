@@ -240,10 +240,8 @@ func (l *Layer) in(scope memory.Scope) *look {
 
 // advise adds all that is known of a case. Where a plan fires nobody thinks: what is trusted is told.
 func (l *Layer) advise(ctx context.Context, a *Advice) error {
-	s, err := shapeOf(&a.Case)
-	if err != nil {
-		a.Why = err.Error() // it has no plans, but memories
-	}
+	s, why := shapeOf(&a.Case)
+	a.Why = why // it has no plans, but memories
 	v, ask := &look{Layer: l, c: &a.Case, s: s}, queries(&a.Case, s)
 	v.recall(ctx, a, ask[0])
 	if s.key != "" {

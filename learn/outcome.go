@@ -147,8 +147,8 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		}
 	}
 	switch {
-	case unread != nil:
-		g.Note = unread.Error()
+	case unread != "":
+		g.Note = unread
 	case a.Fires != nil && g.Note == "" && (o.Plan == nil || reason.SameCalls(o.Plan.Calls, a.Fires.Calls)):
 		g.Fired, o.Plan = true, a.Fires // which counts, and teaches no new plan
 	case o.Plan != nil:
