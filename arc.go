@@ -136,8 +136,6 @@ type Agent struct {
 	changed chan struct{}        // closed when a run was committed; nil: nobody waits for that
 	recent  []string             // runKeys of the runs that were committed last, for View.Changed
 	former  uint64               // how many before
-
-	compacted time.Time // when the last compaction began
 }
 
 // live is a run that is under way here.

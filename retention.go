@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -154,7 +153,7 @@ func barred(ctx context.Context, b *store.Batch, scope memory.Scope) error {
 // a host writes to the memory of the scope meanwhile may stay. Figures and plans that were learned at a
 // Lessons scope above stay. After an error, or a crash, it goes on when it is called again, or when the store
 // is opened again. The files of the store have what was deleted until they are compacted: some seconds after
-// Erase, but once an hour at most. It is an error of In(""): name the scope, be it "_".
+// Erase, but once an hour at most, or when the store is opened next. In("") is an error: name the scope.
 func (v View) Erase(ctx context.Context) error {
 	if v.unnamed {
 		return errors.New("arc: Erase wants a scope that is named, not the default one")
@@ -237,24 +236,25 @@ func (a *Agent) drop(ctx context.Context, t *tenant, scope memory.Scope, id stri
 	return err
 }
 
+// compactDue is the key by which the files of the store are compacted. Each deletion that wants it writes it
+// anew, and it is deleted as it was when a compaction began: what was deleted meanwhile wants another.
+var compactDue = dueKey(time.Unix(0, 1), "", "")
+
 // compactLater has the files compacted as soon as they may be, in a commit to the whole store.
 func (a *Agent) compactLater(b *store.Batch) error {
-	a.mu.Lock()
-	at := slices.MaxFunc([]time.Time{a.opts.Now(), a.compacted.Add(time.Hour)}, time.Time.Compare)
-	a.mu.Unlock()
-	return codec.Put(b, dueKey(at, "", ""), dueEntry{Process: a.process.name, Kind: dueCompact}, store.Any)
+	return codec.Put(b, compactDue, dueEntry{Process: a.process.name, Kind: dueCompact}, store.Any)
 }
 
 // compact rewrites the files of the store without what was erased before.
-func (a *Agent) compact(ctx context.Context, due string) error {
-	a.mu.Lock()
-	a.compacted = a.opts.Now() // what is deleted while it runs waits for the next
-	a.mu.Unlock()
+func (a *Agent) compact(ctx context.Context, due store.Entry) error {
 	if c, ok := a.store.(store.Compacter); ok {
 		if err := c.Compact(ctx); err != nil {
 			return err
 		}
 	}
-	_, err := a.store.Commit(ctx, store.Op{Key: due, Delete: true})
+	_, err := a.store.Commit(ctx, store.Op{Key: due.Key, Delete: true, If: store.At(due.Rev)})
+	if errors.Is(err, store.ErrConflict) {
+		return nil // more was deleted meanwhile
+	}
 	return err
 }

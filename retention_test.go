@@ -179,6 +179,29 @@ func TestFewCompactions(t *testing.T) {
 	})
 }
 
+// What an Agent would have compacted when its hour is over, the next one compacts when it begins.
+func TestCompactedByTheNextAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &compacts{Store: store.NewMem()}
+		open := func() *arc.Agent {
+			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+			synctest.Wait()
+			return a
+		}
+		a := open()
+		for range 2 {
+			require.NoError(t, a.In("acme/ann").Erase(t.Context()))
+			synctest.Wait()
+			require.EqualValues(t, 1, st.n.Load(), "the second waits for an hour")
+		}
+		for range 2 {
+			require.NoError(t, a.Close())
+			a = open()
+			require.EqualValues(t, 2, st.n.Load())
+		}
+	})
+}
+
 // A day's budget is of all runs of a tenant, over restarts; the next day there is a new one.
 func TestDaily(t *testing.T) {
 	usd := .01

@@ -127,8 +127,10 @@ func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		by := due.by(e.Key)
-		if err != nil && (due.Kind != dueCompact || a.rests[by].IsZero()) { // else it waits for the next Agent
+		switch by := due.by(e.Key); {
+		case due.Kind == dueCompact: // that is heavy
+			a.rests[by] = time.Now().Add(time.Hour)
+		case err != nil:
 			a.rests[by] = time.Now().Add(beatEvery)
 		}
 	}()
@@ -156,7 +158,7 @@ func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 	}
 	defer release()
 	return a.once(a.base, e.Key, func(ctx context.Context) error {
-		_, err := a.store.Get(ctx, e.Key)
+		e, err := a.store.Get(ctx, e.Key)
 		switch {
 		case missing(err): // it was done since the scheduler looked
 			return nil
@@ -165,6 +167,6 @@ func (a *Agent) resume(e store.Entry, due dueEntry) (err error) {
 		case due.Kind == dueErase:
 			return v.erase(ctx, t)
 		}
-		return a.compact(ctx, e.Key)
+		return a.compact(ctx, e)
 	})
 }
