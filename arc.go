@@ -192,7 +192,10 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.stop, a.halt = context.WithCancel(context.Background())
 	if changer := a.process.changer; changer != nil {
-		seen, err := mark(ctx, changer)
+		seen, err := store.Revision(0), error(nil) // nothing has changed after it yet
+		for e, bad := range changer.Changes(ctx, "", store.Latest) {
+			seen, err = e.Rev, bad
+		}
 		if err == nil {
 			err = a.process.write(ctx, st, store.Absent)
 		}

@@ -244,14 +244,6 @@ func (a *Agent) poll(ctx context.Context, after store.Revision) (store.Revision,
 	return upTo, a.tenants.refresh(ctx, changed)
 }
 
-// mark returns the revision after which there are no changes yet.
-func mark(ctx context.Context, c store.Changer) (at store.Revision, err error) {
-	for e, bad := range c.Changes(ctx, "", store.Latest) {
-		at, err = e.Rev, bad
-	}
-	return at, err
-}
-
 // heard ends a run that is under way here and that another process has taken, canceled or deleted. It spares
 // the host a call whose result no commit could keep; that such a commit fails does not depend on it.
 func (a *Agent) heard(scope memory.Scope, id string, e store.Entry) {

@@ -125,7 +125,8 @@ func (g *Group) Refresh(ctx context.Context) error {
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and
 // is returned; the other functions of the commit are not affected. If ctx ends before f was run, Update
 // returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
-// commits. ErrConflict is returned after 100 runs of f, each of which met another's change.
+// commits. ErrConflict is returned where f stages the same condition on a key again, after it did not hold, and
+// after 100 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	u := &update{ctx: ctx, f: f, prefix: g.prefix}
 	g.mu.Lock()
@@ -149,7 +150,7 @@ func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 		<-g.lead
 	}()
 	for !u.ended { // else it was in another's commit
-		g.together(g.pending(maxJoined), 1)
+		g.together(g.pending(maxJoined), 1, Op{})
 	}
 	return u.err
 }
@@ -164,8 +165,8 @@ func (g *group) pending(most int) []*update {
 
 // together runs updates into one commit. After a conflict nothing was written, and each runs again alone:
 // what it decided from, perhaps what one before it had staged, does not hold any more. So it goes on until
-// each has met no other.
-func (g *group) together(updates []*update, try int) {
+// each has met no other, or stages anew the condition that did not hold the last time.
+func (g *group) together(updates []*update, try int, last Op) {
 	ctx := context.WithoutCancel(updates[0].ctx)
 	unreadable := g.settle(ctx)
 	b := &batch{st: g.st, ops: make([]Op, 0, 16), at: map[string]int{}, after: make([]func(Revision), 0, 8)}
@@ -208,9 +209,14 @@ func (g *group) together(updates []*update, try int) {
 	for i := 0; i < len(b.after) && err == nil; i++ {
 		b.after[i](rev)
 	}
+	var met Op // whose condition did not hold
+	if c, is := errors.AsType[*ConflictError](err); is {
+		met = ops[max(0, slices.IndexFunc(ops, func(op Op) bool { return op.Key == c.Key }))]
+	}
 	for _, u := range updates {
-		if u.joined && errors.Is(err, ErrConflict) && try < maxTries {
-			g.together([]*update{u}, try+1)
+		again := met.Key != "" && met.Key == last.Key && met.If == last.If
+		if u.joined && errors.Is(err, ErrConflict) && try < maxTries && !again {
+			g.together([]*update{u}, try+1, met)
 		} else if u.joined {
 			u.err, u.ended = err, true
 		}

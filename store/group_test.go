@@ -275,3 +275,37 @@ func TestGroupReadsAnew(t *testing.T) {
 	require.NoError(t, g.Refresh(t.Context()))
 	require.Equal(t, 3, reads, "what has failed is done again")
 }
+
+// A function that stages again what did not hold has met a conflict that stays one. One that reads anew goes on.
+func TestGroupGivesUp(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(st)
+	write := func() store.Revision {
+		rev, err := st.Commit(t.Context(), store.Op{Key: "run", Value: []byte("x")})
+		require.NoError(t, err)
+		return rev
+	}
+	former := write()
+	write()
+	for _, c := range []store.Condition{store.At(former), store.Absent} {
+		runs := 0
+		err := g.Update(t.Context(), func(b *store.Batch) error {
+			runs++
+			return errors.Join(b.Put(fmt.Sprint("other", runs), []byte("x"), store.Absent), b.Check("run", c))
+		})
+		require.ErrorIs(t, err, store.ErrConflict)
+		require.Equal(t, 2, runs)
+	}
+	for most, want := range map[int]error{20: nil, 1000: store.ErrConflict} {
+		runs := 0
+		err := g.Update(t.Context(), func(b *store.Batch) error {
+			e, err := b.Get(t.Context(), "run")
+			if runs++; runs < most {
+				write()
+			}
+			return errors.Join(err, b.Put("run", []byte("y"), store.At(e.Rev)))
+		})
+		require.ErrorIs(t, err, want)
+		require.Equal(t, min(most, 100), runs)
+	}
+}
