@@ -84,7 +84,14 @@ func Open(
 	}
 	b := &book{group: g, now: call.Clock(now), seed: seed, scopes: map[store.Scope]*scope{}}
 	b.logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
-	read := func(ctx context.Context) error { return b.load(codec.Scan(ctx, g.Store(), kindName)) }
+	read := func(ctx context.Context) error {
+		b.mu.Lock()
+		for _, sc := range b.scopes {
+			clear(sc.skills) // what others have deleted is not found
+		}
+		b.mu.Unlock()
+		return b.load(codec.Scan(ctx, g.Store(), kindName))
+	}
 	g.Follow("s/", b.apply, read)
 	if err := read(ctx); err != nil {
 		return nil, fmt.Errorf("rank: %w", err)
@@ -122,7 +129,7 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	b.mu.Lock()
 	p := b.scope.pair(s.Skill, s.Candidate)
 	was, cond := p.latest(batch)
-	rec := was.clone()
+	rec := &record{was.head, slices.Clone(was.value)} // to be changed, and dropped after an error
 	added, err := rec.observe(p.skill, &s)
 	b.mu.Unlock()
 	if err != nil {

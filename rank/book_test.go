@@ -805,3 +805,37 @@ func TestUsageSince(t *testing.T) {
 	require.Equal(t, now, now.Since(nil))
 	require.Nil(t, (*rank.Usage)(nil).Since(was))
 }
+
+// forgotten is a store that does not know any more what was deleted.
+type forgotten struct{ store.Changer }
+
+func (f forgotten) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	return func(yield func(store.Entry, error) bool) {
+		for e, err := range f.Changer.Changes(ctx, prefix, store.Latest) {
+			e.Deleted = after != store.Latest
+			yield(e, err)
+		}
+	}
+}
+
+// A Book that was idle until the store forgot what was deleted since knows nothing of that.
+func TestIdleForLong(t *testing.T) {
+	st := store.NewMem()
+	g := store.NewGroup(forgotten{st})
+	require.NoError(t, g.Refresh(ctx))
+	b, err := rank.Open(ctx, g, nil, 0, nil)
+	require.NoError(t, err)
+	for _, skill := range []string{"s", "t"} {
+		sample := rank.Sample{Candidate: "a", Task: rank.Task{Skill: skill}, Outcome: rank.Delivered}
+		require.NoError(t, b.In("acme").Observe(ctx, sample))
+	}
+	for e, err := range st.Scan(ctx, store.Range{Prefix: "s/acme//rank/s/"}) {
+		require.NoError(t, err)
+		_, err = st.Commit(ctx, store.Op{Key: e.Key, Delete: true})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, b.In("acme").Stats("a", "s").Attempts)
+	require.NoError(t, g.Refresh(ctx))
+	require.Zero(t, b.In("acme").Stats("a", "s").Attempts)
+	require.Equal(t, 1, b.In("acme").Stats("a", "t").Attempts)
+}

@@ -318,9 +318,6 @@ const dayMillis = 24 * hourMillis
 // nothing is the record of a candidate that was never tried.
 var nothing = &record{head{Rating: firstRating}, make([]byte, prefix+headBytes)}
 
-// clone copies the record, so that it can be changed and dropped.
-func (r *record) clone() *record { return &record{r.head, slices.Clone(r.value)} }
-
 // seal makes the value what the store holds: that of codec.Marshal of bytes, but for the length's size.
 func (r *record) seal() []byte {
 	copy(r.value, begins)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/store"
 )
+
+func (r *record) clone() *record { return &record{r.head, slices.Clone(r.value)} }
 
 // filled returns a record with n samples, an hour apart, and the kinds of case that they are of.
 func filled(n int) *record {
