@@ -282,6 +282,15 @@ func TestRefusedAnswerIsNotRecalled(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, verdict == learn.Delivered, strings.Contains(fmt.Sprint(hits), "77 %"))
 		require.Contains(t, fmt.Sprint(hits), "churn in Poland?", "what she has said stays")
+		n := 0
+		for r, err := range b.Memory("acme").All(t.Context()) {
+			require.NoError(t, err)
+			if r.Kind == memory.Episode && r.Source.Run == a.ID {
+				n++
+				require.Contains(t, r.Content, "churn in Poland?")
+			}
+		}
+		require.Equal(t, 1, n, "whatever verdicts there were")
 	}
 }
 

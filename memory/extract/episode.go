@@ -43,11 +43,17 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 	}
 	space, key := bank.In(c.Scope).Stage(b), c.Scope.Key("le", "last")
 	r, err := space.Remember(ctx, d) // or what was kept when it was told before
-	if asked, _, answered := strings.Cut(r.Content, "\n→ "); err == nil && refused && answered {
-		d.Content, d.Key = asked, d.Key+" refused"
-		if err = space.Forget(ctx, r.ID); err == nil {
-			r, err = space.Remember(ctx, d)
-		}
+	content := r.Content
+	if asked, _, answered := strings.Cut(content, "\n→ "); refused && answered {
+		content = asked
+	} else if !answered && answer != "" { // a verdict is taken back
+		content = fence.Clip(content+"\n→ "+answer, memory.MaxText-4)
+	}
+	if err == nil && content != r.Content {
+		err = space.Update(ctx, r.ID, func(r *memory.Record) error {
+			r.Content = content
+			return nil
+		})
 	}
 	if err != nil {
 		return err
