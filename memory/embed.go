@@ -210,10 +210,8 @@ func checkVector(v []float32) error {
 
 // putVector stages the vector of a record.
 func (s Space) putVector(b *store.Batch, id ID, model, text string, v []float32) error {
-	kept := storedVector{Model: model, Of: hashed(text)}
-	for _, x := range v {
-		kept.Bytes = binary.LittleEndian.AppendUint32(kept.Bytes, math.Float32bits(x))
-	}
+	raw, _ := binary.Append(nil, binary.LittleEndian, v) // an error: of another type
+	kept := storedVector{Model: model, Of: hashed(text), Bytes: raw}
 	key := s.vectorKey(id)
 	b.After(func(store.Revision) { s.b.takeVector(key, s.scope, id, &kept) })
 	return codec.Put(b, key, &kept, store.Any)

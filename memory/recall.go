@@ -274,7 +274,7 @@ func (t *table) search(fs []found, a *ask) []found {
 				fs = append(fs, found{t: t, r: r, ratio: 1})
 			}
 		}
-	case t.vectors[len(a.Vector)].Len() > 0:
+	case t.vectors[len(a.Vector)] != nil:
 		fs = t.hybrid(fs, a, t.vectors[len(a.Vector)])
 	case a.Text != "":
 		ms := t.ix.Search(a.index(t, k))

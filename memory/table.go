@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -149,9 +148,7 @@ func (t *table) setVector(id ID, kept *storedVector) bool {
 		return true
 	}
 	v := make([]float32, len(kept.Bytes)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(kept.Bytes[4*i:]))
-	}
+	_, _ = binary.Decode(kept.Bytes, binary.LittleEndian, v) // an error: of fewer bytes
 	if t.vectors[len(v)] == nil {
 		t.vectors[len(v)] = vector.New(len(v))
 	}

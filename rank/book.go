@@ -163,7 +163,8 @@ func (p *pair) latest(batch *store.Batch) (*record, store.Condition) {
 			next = piece(p.rec.value, n)
 		}
 		if len(next) == 0 {
-			return unpacked(sealed(value)), store.Any // as an earlier sample has staged it
+			value = sealed(value) // as an earlier sample has staged it
+			return &record{unpack[head](value[prefix:]), value}, store.Any
 		}
 		value = append(value, next...)
 	}

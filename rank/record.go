@@ -94,9 +94,14 @@ type cell struct {
 	evidence
 }
 
-// unpack reads a head or a row from the bytes of a record, which has room for it; pack writes one.
-func unpack[T any](b []byte) (v T) { _, _ = binary.Decode(b, binary.LittleEndian, &v); return v }
-func pack(b []byte, v any)         { _, _ = binary.Encode(b, binary.LittleEndian, v) }
+// unpack reads a head or a row from the bytes of a record, which has room for it.
+func unpack[T any](b []byte) (v T) {
+	_, _ = binary.Decode(b, binary.LittleEndian, &v)
+	return v
+}
+
+// pack writes one.
+func pack(b []byte, v any) { _, _ = binary.Encode(b, binary.LittleEndian, v) }
 
 // begin returns where a table begins; that of no table is where failures do.
 func (r *record) begin(table int) int {
@@ -337,16 +342,13 @@ func sealed(value []byte) []byte {
 	return nil
 }
 
-// unpacked is the record of a value, which it keeps.
-func unpacked(value []byte) *record { return &record{unpack[head](value[prefix:]), value} }
-
 // decode reads what a store has, and keeps it; with an error the record is empty.
 func decode(value []byte) (*record, error) {
 	damaged, whole := fmt.Errorf("rank: a record: %w", store.ErrDamaged), sealed(value)
 	if len(whole) < prefix+headBytes {
 		return nothing, cmp.Or(codec.Unmarshal(value, new([]byte)), damaged)
 	}
-	r := unpacked(whole)
+	r := &record{unpack[head](whole[prefix:]), whole}
 	for t, n := range r.Rows {
 		if n < 0 || int(n) > mostRows[t] || r.begin(t+1) > len(whole) {
 			return nothing, damaged

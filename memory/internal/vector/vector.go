@@ -41,14 +41,6 @@ type Query struct {
 // New returns an empty Set of vectors of the dimension.
 func New(dim int) *Set { return &Set{dim: dim, words: (dim + 63) / 64, at: map[uint32]int{}} }
 
-// Len is the number of vectors. A nil Set has none.
-func (s *Set) Len() int {
-	if s == nil {
-		return 0
-	}
-	return len(s.rows)
-}
-
 // Has reports whether a row has a vector.
 func (s *Set) Has(row uint32) bool {
 	_, ok := s.at[row]

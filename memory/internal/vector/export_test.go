@@ -1,0 +1,3 @@
+package vector
+
+func (s *Set) Len() int { return len(s.rows) }
