@@ -22,7 +22,7 @@ import (
 
 // Embedder turns texts into vectors of one dimension, whose cosine says how like they are in meaning.
 //
-// Embed returns as many vectors as texts, of up to 16 KiB each, or an error. After an error it is asked
+// Embed returns as many vectors as texts, of up to 32 KiB each, or an error. After an error it is asked
 // again, after a pause of a second that grows to five minutes, whatever the server says of waiting: for one
 // text, then for twice as many each time, up to 32. So a text that it refuses holds up no other. Such a text
 // is found by its words, and is sent again every five minutes: cut what is too long for the model. A recall
@@ -244,12 +244,12 @@ const (
 // of no word as to that of a good one, and at most vectorWeight: to what words say, a vector can only add.
 func (t *table) hybrid(fs []found, a *ask, vectors *vector.Set) []found {
 	q, _ := vectors.Ask(a.Vector) // which was checked
-	near := vectors.Search(q, max(nearest, nearestPerK*a.K), func(row uint32) bool { return !a.wants(t.rows[row]) })
+	ask := a.index(t, nearestPerK*a.K)
+	near := vectors.Search(q, max(nearest, nearestPerK*a.K), ask.Wants)
 	others := map[uint32]bool{} // rows of the nearest that words have not found
 	for _, m := range near {
 		others[m.Row] = true
 	}
-	ask := a.index(t, nearestPerK*a.K)
 	ms := t.ix.Search(ask)
 	said := attributed(ms)
 	for _, m := range ms {

@@ -80,8 +80,8 @@ type Usage struct {
 	EstimateUSD *float64 `cbor:",omitzero"` // tokens times list price
 }
 
-// Add returns the sum of u and v, or the one that is known. So it is with their figures: one of v that is NaN,
-// infinite or below 0 is unknown. It changes neither.
+// Add returns the sum of u and v, or the one that is known. So it is with their figures: one of v that is
+// NaN, infinite or below 0 is unknown. It changes neither.
 func (u *Usage) Add(v *Usage) *Usage {
 	if v == nil {
 		return u

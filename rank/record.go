@@ -94,13 +94,12 @@ type cell struct {
 	evidence
 }
 
-// unpack reads a head or a row from the bytes of a record, which has room for it.
+// unpack reads a head or a row from the bytes of a record, which has room for it; pack writes one.
 func unpack[T any](b []byte) (v T) {
 	_, _ = binary.Decode(b, binary.LittleEndian, &v)
 	return v
 }
 
-// pack writes one.
 func pack(b []byte, v any) { _, _ = binary.Encode(b, binary.LittleEndian, v) }
 
 // begin returns where a table begins; that of no table is where failures do.

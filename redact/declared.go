@@ -35,7 +35,8 @@ func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 		if len(strings.TrimSpace(secret)) < minSecret {
 			return nil, fmt.Errorf("secret %s has under %d bytes", name, minSecret)
 		}
-		for i, part := range append([]string{secret, strings.TrimSpace(visible(secret))}, strings.Split(secret, "\n")...) {
+		lines := strings.Split(secret, "\n")
+		for i, part := range append([]string{secret, strings.TrimSpace(visible(secret))}, lines...) {
 			part = strings.TrimSuffix(part, "\r")
 			if len(part) < minSecret || i > 1 && (len(part) < 2*minSecret || strings.HasPrefix(part, "-----")) {
 				continue

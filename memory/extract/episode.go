@@ -55,14 +55,11 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 			return nil
 		})
 	}
-	if err != nil {
+	last, unchanged, no := codec.Load[[]memory.ID](ctx, b, key)
+	if err = cmp.Or(err, no); err != nil || slices.Contains(last, r.ID) { // it was told before
 		return err
 	}
-	last, unchanged, err := codec.Load[[]memory.ID](ctx, b, key)
-	if slices.Contains(last, r.ID) { // it was told before
-		return err
-	}
-	if last = append(last, r.ID); err == nil && len(last) > maxEpisodes {
+	if last = append(last, r.ID); len(last) > maxEpisodes {
 		if err = space.Forget(ctx, last[0]); errors.Is(err, store.ErrNotFound) {
 			err = nil
 		}

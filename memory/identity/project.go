@@ -73,7 +73,8 @@ func Render(facts []Fact) string {
 	}
 	var b strings.Builder
 	for _, f := range facts {
-		fmt.Fprintf(&b, "- %s: %s%s", f.Category, fence.Line(f.Content), f.LastValidated.Format(" (as of 2006-01-02)"))
+		const day = " (as of 2006-01-02)"
+		fmt.Fprintf(&b, "- %s: %s%s", f.Category, fence.Line(f.Content), f.LastValidated.Format(day))
 		if f.Maturity == Candidate {
 			b.WriteString(" (not confirmed)")
 		}

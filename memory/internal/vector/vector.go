@@ -124,12 +124,12 @@ func dot(a, b []int8) (sum int32) {
 	return sum
 }
 
-// Search returns about the n nearest, best first, without those that skip leaves out (nil: none).
-func (s *Set) Search(q *Query, n int, skip func(row uint32) bool) (out []Match) {
+// Search returns about the n nearest of the rows that are wanted (nil: all), best first.
+func (s *Set) Search(q *Query, n int, wants func(row uint32) bool) (out []Match) {
 	distances := make([]uint16, len(s.rows))
 	counts := make([]int, 64*s.words+1)
 	for i := range distances {
-		if skip != nil && skip(s.rows[i]) {
+		if wants != nil && !wants(s.rows[i]) {
 			distances[i] = math.MaxUint16
 			continue
 		}
