@@ -539,9 +539,9 @@ func (v *look) like(ctx context.Context) []*record {
 }
 
 // describe gives a key the words of its cases, once a scope may be told them, so that these find it.
-func (w *step) describe(ctx context.Context, scope memory.Scope, r *record) {
+func (w *step) describe(ctx context.Context, scope memory.Scope, key string, r *record) {
 	c, s := &w.Case, w.shape
-	if r.Paths != nil || r.empty() || scope != c.Scope && len(r.Scopes) < 2 {
+	if key != s.key || r.Paths != nil || r.empty() || scope != c.Scope && len(r.Scopes) < 2 {
 		return
 	}
 	r.Situation, r.Conditions, r.Goals = c.Situation, c.Conditions, c.Goals

@@ -255,13 +255,13 @@ func (w *step) keepPlan(ctx context.Context) {
 			if scope == c.Scope && key == s.key {
 				r.count(id, g.Counted, -1)
 				g.Counted = r.count(id, o.Verdict, +1)
-				all := merge(c.Scope, []*record{r}, r, none) // what its own scope has delivered
-				_, why := cmp.Or(all.plan(id), &plan{}).fire(s, c.Scope, all.Plans, nil)
-				g.Ready = delivered && (g.Fired || why == "")
+				if g.Ready = delivered && g.Fired; delivered && !g.Fired { // by what its own scope has delivered
+					all := merge(c.Scope, []*record{r}, r, none)
+					_, why := cmp.Or(all.plan(id), &plan{}).fire(s, c.Scope, all.Plans, nil)
+					g.Ready = why == ""
+				}
 			}
-			if key == s.key {
-				w.describe(ctx, scope, r)
-			}
+			w.describe(ctx, scope, key, r)
 		})
 	}
 	keep(c.Scope, s.key)
