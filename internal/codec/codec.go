@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fxamacker/cbor/v2"
 
@@ -28,7 +29,7 @@ var (
 	encoding, _ = cbor.EncOptions{
 		Sort: cbor.SortCoreDeterministic, IndefLength: cbor.IndefLengthForbidden, Time: cbor.TimeRFC3339Nano,
 		ShortestFloat: cbor.ShortestFloat16, NaNConvert: cbor.NaNConvert7e00, InfConvert: cbor.InfConvertFloat16,
-	}.EncMode()
+	}.UserBufferEncMode()
 	decoding, _ = cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
 		MaxNestedLevels:  64,
@@ -37,15 +38,18 @@ var (
 		DefaultMapType:   reflect.TypeFor[map[string]any](), // as JSON has it: what was read can be written as JSON
 		UTF8:             cbor.UTF8DecodeInvalid,            // what could be written can be read
 	}.DecMode()
+	buffers = sync.Pool{New: func() any { return bytes.NewBuffer([]byte{version}) }}
 )
 
 // Marshal returns the value of v (no pointer: cbor would copy), or [store.ErrInvalid] over [MaxRecord].
 func Marshal(v any) ([]byte, error) {
-	record, err := encoding.Marshal(v)
-	if err != nil {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Truncate(1) // the version
+	if err := encoding.MarshalToBuffer(v, b); err != nil {
 		return nil, fmt.Errorf("codec: %T: %w", v, err)
 	}
-	return append([]byte{version}, record...), store.Limit("record", 1+len(record), MaxRecord)
+	return bytes.Clone(b.Bytes()), store.Limit("record", b.Len(), MaxRecord)
 }
 
 // Unmarshal reads a value into v, a pointer to a zero value. Fields that v does not have are left out. The
