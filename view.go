@@ -373,7 +373,7 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 			err = fmt.Errorf("%w: %s", ErrRunning, id)
 		}
 		return nil, err
-	case err == nil && (r.Status.ended() || r.Status == Asking):
+	case err == nil && r.Status.ended():
 		v.settled(ctx, id)
 	}
 	return v.agent.workOn(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
