@@ -108,7 +108,7 @@ const replanStuck, askStuck = "replan", "ask"
 // it, and when one is gone, another takes up its runs within 25 s; a program that was killed and is started
 // again is another. Their hosts should have the same workers. Any other store is for one Agent at a time. An
 // Agent without Workers works on no run: it shows runs, and stores rulings, answers and retries for an Agent
-// that has workers. A run that begins in it is blocked.
+// that has workers; of Secrets that its Host has not it cleans no word. A run that begins in it is blocked.
 //
 // Close, Shutdown, View.Cancel and View.Erase wait for runs under way. A worker, gate or OnEvent that calls
 // one of them would wait for its own run: call it in a goroutine.

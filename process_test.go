@@ -569,3 +569,44 @@ func TestRecordNotRenewed(t *testing.T) {
 		require.Equal(t, 4, strings.Count(told.String(), "process=pod-1-"))
 	})
 }
+
+// What is due and cannot be read, as by an older version, holds up nothing that is due behind it.
+func TestDueUnread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		w := (&arctest.Worker{Turns: []arctest.Turn{{Err: &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}}, {Text: "done"}}})
+		a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w.As("ann")}}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		for _, key := range []string{"due/00000000000000000001/acme/acme//x", "due/never"} {
+			_, err = st.Commit(t.Context(), store.Op{Key: key, Value: []byte("\xff\xff")})
+			require.NoError(t, err)
+		}
+		time.Sleep(2 * time.Minute)
+		r, err := a.In("").Report(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status)
+	})
+}
+
+// An Agent without workers and their secrets, as a dashboard is, takes a person's word on a run that names some.
+func TestIdleWithoutSecrets(t *testing.T) {
+	st := store.NewMem()
+	asks := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+		func(_ context.Context, c *act.Call) (*act.Result, error) {
+			return nil, &act.PendingError{Questions: []string{"Which one?"}}
+		})}
+	secrets := func(context.Context, string) (string, error) { return "hunter2hunter2", nil }
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{asks}, Secrets: secrets}, nil)
+	for _, id := range []string{"1", "2"} {
+		require.Equal(t, arc.Asking, run(t, a, arc.Objective{ID: id, Text: "write", Secrets: []string{"key"}}).Status)
+	}
+	idle, err := arc.New(t.Context(), st, arc.Host{}, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, idle.Close()) }()
+	_, err = idle.In("").Answer(t.Context(), "1", "", "the first")
+	require.NoError(t, err)
+	require.NoError(t, idle.In("").Cancel(t.Context(), "2", "not needed"))
+}

@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (a *Agent) schedule() {
 
 // resumeDue goes on with what is due and returns when to look again. Nothing is claimed here: of two
 // processes that go on with a run, the one whose commit comes first has it, by the condition on its record.
-func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
+func (a *Agent) resumeDue(slots chan struct{}) (next time.Duration, unread error) {
 	now, alive, wait := a.opts.Now(), map[string]bool{}, time.Minute
 	if a.process.late() { // it could do nothing
 		return beatEvery / 5, nil
@@ -58,16 +59,15 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 			return time.Minute, err
 		}
 		var ns int64
-		if _, err := fmt.Sscanf(e.Key, duePlace+"%d", &ns); err != nil {
-			return time.Minute, err
-		}
-		at := time.Unix(0, ns)
-		if at.After(now) { // as is all behind it
-			return min(at.Sub(now), wait), nil
-		}
 		var due dueEntry
-		if err := codec.Unmarshal(e.Value, &due); err != nil {
-			return time.Minute, fmt.Errorf("%s: %w", e.Key, err)
+		_, err = fmt.Sscanf(e.Key, duePlace+"%d", &ns)
+		at := time.Unix(0, ns)
+		if err == nil && at.After(now) { // as is all behind it
+			return min(at.Sub(now), wait), unread
+		}
+		if err = cmp.Or(err, codec.Unmarshal(e.Value, &due)); err != nil { // it holds up nothing behind it
+			unread = fmt.Errorf("%s: %w", e.Key, err)
+			continue
 		}
 		if skip, err := a.leaves(due, e.Key, alive); err != nil {
 			return time.Minute, err
@@ -81,7 +81,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 		select {
 		case slot <- struct{}{}:
 		default:
-			return time.Minute, nil // one that ends has the scheduler look again
+			return time.Minute, unread // one that ends has the scheduler look again
 		}
 		a.runs.Go(func() {
 			defer func() { <-slot; a.wake() }()
@@ -93,7 +93,7 @@ func (a *Agent) resumeDue(slots chan struct{}) (time.Duration, error) {
 			}
 		})
 	}
-	return wait, nil
+	return wait, unread
 }
 
 // leaves reports whether the scheduler leaves what is due: it is under way here, was left by its caller, has
