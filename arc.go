@@ -3,6 +3,7 @@ package arc
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -188,7 +189,10 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 	if err := a.SetWorkers(h.Workers); err != nil {
 		return nil, err
 	}
-	a.process = newProcess(a.opts.Process, st)
+	name := strings.TrimPrefix(a.opts.Process+"-"+rand.Text(), "-")
+	a.process = &process{name: name, seen: map[string]sighting{}, done: make(chan struct{})}
+	a.process.changer, _ = st.(store.Changer)
+	a.process.quit, a.process.quits = context.WithCancel(context.Background())
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	a.stop, a.halt = context.WithCancel(context.Background())
 	if changer := a.process.changer; changer != nil {

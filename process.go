@@ -2,7 +2,6 @@ package arc
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -54,14 +53,6 @@ type process struct {
 type sighting struct {
 	rev store.Revision
 	at  time.Time // when it was first seen so
-}
-
-func newProcess(label string, st store.Store) *process {
-	p := &process{name: strings.TrimPrefix(label+"-"+rand.Text(), "-"), seen: map[string]sighting{}}
-	p.changer, _ = st.(store.Changer)
-	p.done = make(chan struct{})
-	p.quit, p.quits = context.WithCancel(context.Background())
-	return p
 }
 
 func (p *process) key() string { return processPlace + p.name }
