@@ -260,11 +260,11 @@ func (k *kit) openAgain() {
 	k.Store = st
 }
 
-// follow calls apply for the changes after a revision, and returns the one to go on from. It checks each
+// follow calls f for the changes after a revision, and returns the one to go on from. It checks each
 // call: revisions above after and in order, each key of the prefix once, and one last entry without a key.
-func (k *kit) follow(c store.Changer, prefix string, after store.Revision, apply func(store.Entry)) store.Revision {
+func (k *kit) follow(c store.Changer, in string, after store.Revision, f func(store.Entry)) store.Revision {
 	last, seen, ended := after, map[string]bool{}, false
-	for e, err := range c.Changes(k.ctx, prefix, after) {
+	for e, err := range c.Changes(k.ctx, in, after) {
 		k.ok(err, "changes")
 		k.must(!ended, "an entry comes after the last one: %+v", e)
 		if e.Key == "" {
@@ -274,10 +274,10 @@ func (k *kit) follow(c store.Changer, prefix string, after store.Revision, apply
 		}
 		k.must(after != store.Latest, "a change after the latest: %+v", e)
 		k.must(e.Rev > after && e.Rev >= last, "revision %d comes after %d and %d", e.Rev, after, last)
-		k.must(strings.HasPrefix(e.Key, prefix), "key %q has no prefix %q", e.Key, prefix)
+		k.must(strings.HasPrefix(e.Key, in), "key %q has no prefix %q", e.Key, in)
 		k.must(!seen[e.Key], "key %q is there twice", e.Key)
 		seen[e.Key], last = true, e.Rev
-		apply(e)
+		f(e)
 	}
 	k.must(ended, "there is no last entry")
 	return last
@@ -328,7 +328,12 @@ func changes(k *kit) {
 	k.equal(at, k.follow(c, "", store.Latest, nil), "latest revision")
 	k.must(known["last"].Deleted, "a delete is not told")
 	n := 0
-	k.equal(at, k.follow(c, "shared1", 0, func(e store.Entry) { n += map[bool]int{false: 1}[e.Deleted] }), "latest revision, by a prefix")
+	count := func(e store.Entry) {
+		if !e.Deleted {
+			n++
+		}
+	}
+	k.equal(at, k.follow(c, "shared1", 0, count), "latest revision, by a prefix")
 	k.equal(n, len(k.all(store.Range{Prefix: "shared1"})), "keys of a prefix that have changed")
 	if !k.Volatile {
 		k.openAgain()

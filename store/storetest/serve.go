@@ -128,8 +128,8 @@ func (c *client) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry,
 	return c.entries(ctx, request{Range: r})
 }
 
-func (c *client) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
-	return c.entries(ctx, request{Changes: true, Range: store.Range{Prefix: prefix}, After: after})
+func (c *client) Changes(ctx context.Context, in string, after store.Revision) iter.Seq2[store.Entry, error] {
+	return c.entries(ctx, request{Changes: true, Range: store.Range{Prefix: in}, After: after})
 }
 
 func (c *client) entries(ctx context.Context, q request) iter.Seq2[store.Entry, error] {
