@@ -35,9 +35,9 @@ import (
 //
 // As an executor it prints up to 256 KiB on standard output, which is the Output of its Result: JSON as it
 // is, text as a JSON string. As a gate it passes by an exit code of 0; else the last 4 KiB of what it printed
-// are the complaint, from a whole word on: no part of a longer one. Its exit code decides what kind of error
-// it is, and no word that it prints, as a failing test may quote any: 75 is [reason.Unavailable], as where it
-// is killed, which says nothing of what was done; 77 is [reason.Permission]; 126 and 127, like a program that
+// are the complaint, from a whole word on, if there is one. Its exit code decides what kind of error it is,
+// and no word that it prints, as a failing test may quote any: 75 is [reason.Unavailable], as where it is
+// killed, which says nothing of what was done; 77 is [reason.Permission]; 126 and 127, like a program that
 // cannot be started, are [reason.Permanent].
 func New(dir string, env []string, argv ...string) *Program { return &Program{dir, env, argv} }
 
@@ -99,10 +99,8 @@ func (c *Program) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 		order["result"] = map[string]any{"output": r.Output, "text": r.Text}
 	}
 	stdin, err := json.Marshal(order)
-	if err == nil && len(c.argv) == 0 {
-		err = errors.New("a command without a program")
-	}
-	if err != nil {
+	if err != nil || len(c.argv) == 0 {
+		err = cmp.Or(err, errors.New("a command without a program"))
 		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	}
 	env := append([]string{}, c.env...)
@@ -122,9 +120,9 @@ func (c *Program) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return nil, &reason.Error{Class: reason.Permanent, Err: err}
 	case exited:
-		return nil, &reason.Error{Class: exits[exit.ExitCode()], Err: withTail(err, errs.tail)}
+		return nil, &reason.Error{Class: exits[exit.ExitCode()], Err: errs.failed(err)}
 	case err != nil: // the end of its time
-		return nil, withTail(err, errs.tail)
+		return nil, errs.failed(err)
 	case r == nil && out.size > maxPrinted:
 		err = fmt.Errorf("%s printed %d bytes, over %d", c.argv[0], out.size, maxPrinted)
 		return nil, &reason.Error{Class: reason.Invalid, Err: err}
@@ -138,7 +136,7 @@ func (c *Program) run(ctx context.Context, call *act.Call, r *act.Result) ([]byt
 func Run(ctx context.Context, dir string, env []string, stdin []byte, argv ...string) ([]byte, error) {
 	out, errs := &stream{ctx: context.Background()}, &stream{ctx: ctx, name: argv[0]} // the output is not noted
 	if err := start(ctx, dir, env, argv, stdin, out, errs); err != nil {
-		return nil, fmt.Errorf("%s: %w", argv[0], withTail(err, slices.Concat(errs.tail, []byte("\n"), out.tail)))
+		return nil, fmt.Errorf("%s: %w", argv[0], out.failed(errs.failed(err)))
 	}
 	if out.size > len(out.head) {
 		whole := bytes.TrimRight(out.head, partial)
@@ -179,14 +177,6 @@ var exits = map[int]reason.ErrorClass{
 	75: reason.Unavailable, 77: reason.Permission, 126: reason.Permanent, 127: reason.Permanent,
 }
 
-// withTail is an error with the end of what a program printed.
-func withTail(err error, tail []byte) error {
-	if text := bytes.TrimSpace(tail); len(text) > 0 {
-		return fmt.Errorf("%w: %s", err, bytes.ToValidUTF8(text, []byte("\uFFFD")))
-	}
-	return err
-}
-
 // stream keeps the beginning and the end of what a program prints, and notes its lines.
 type stream struct {
 	ctx              context.Context
@@ -200,9 +190,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	s.size += len(b)
 	s.head = append(s.head, b[:min(len(b), max(0, maxPrinted-len(s.head)))]...)
 	s.tail = append(s.tail, b...)
-	if n := len(s.tail) - maxTail; n > 0 {
-		s.tail = bytes.TrimLeft(s.tail[n+bytes.IndexAny(s.tail[n:], " \n")+1:], partial) // no half of a secret
-	}
+	s.tail = s.tail[max(0, len(s.tail)-maxTail):]
 	if s.size > 1<<20 { // to clean a line takes a hundred times as long as to print it
 		s.rest = []byte("… (what follows is not noted)") // until the end
 		return len(b), nil
@@ -222,4 +210,16 @@ func (s *stream) note(n int) {
 	text := strings.ToValidUTF8(string(s.rest[:n]), "\uFFFD")
 	act.Note(s.ctx, act.Event{Kind: "output", Name: s.name, Text: text})
 	s.rest = append(s.rest[:0], s.rest[n:]...)
+}
+
+// failed is an error with the end of what was printed, from a blank on, if there is one: no half of a secret.
+func (s *stream) failed(err error) error {
+	text := bytes.TrimSpace(s.tail)
+	if s.size > len(s.tail) {
+		text = bytes.TrimLeft(text[bytes.IndexAny(text, " \n")+1:], partial)
+	}
+	if len(text) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, bytes.ToValidUTF8(text, []byte("\uFFFD")))
 }
