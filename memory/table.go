@@ -162,13 +162,11 @@ func (t *table) dropVector(row uint32) {
 	}
 }
 
-func (t *table) hasVector(row uint32) bool {
+func (t *table) hasVector(row uint32) (has bool) {
 	for _, set := range t.vectors {
-		if set.Has(row) {
-			return true
-		}
+		has = has || set.Has(row)
 	}
-	return false
+	return has
 }
 
 // enter enters a record into what is found by other things than words, or takes it out there. A record never
