@@ -66,16 +66,15 @@ func (e *Error) Unwrap() error {
 // canceled context. Do not return that nil as an error: a nil *Error in one is not nil. Only what was
 // returned as an error is read, and no output of a program that failed.
 func Classify(err error) *Error {
-	var e *Error
-	switch {
-	case err == nil || errors.Is(err, context.Canceled):
+	if err == nil || errors.Is(err, context.Canceled) {
 		return nil
-	case errors.As(err, &e):
+	}
+	if e, typed := errors.AsType[*Error](err); typed {
 		return e // nil where it is a typed nil
 	}
 	text := err.Error()
 	text = text[:min(len(text), maxRead)]
-	e = &Error{Status: statusIn(text), Wait: waitIn(text), Err: err}
+	e := &Error{Status: statusIn(text), Wait: waitIn(text), Err: err}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		e.Class = Permission
