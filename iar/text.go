@@ -59,9 +59,16 @@ func Words(texts ...string) map[string]bool {
 
 // Alike reports whether a string is built as both a and b are, since a list or another target would not be.
 // It has no signs, such as those of a shell, a query or a path, that neither has as often or has at that end;
-// a single sign that names are made of ("d.oneil", "lena-k", "a_b") is none. Where all three have the same
-// [Kinds], its numbers have as many digits. It begins and ends with what both begin and end with.
+// a single sign that names are made of ("d.oneil", "lena-k", "a_b") is none; and no Latin, Greek or Cyrillic
+// letters, many of which look alike, if neither has any. Where all three have the same [Kinds], its numbers
+// have as many digits. It begins and ends with what both begin and end with.
 func Alike(s, a, b string) bool {
+	for _, script := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
+		is := func(r rune) bool { return unicode.Is(script, r) }
+		if strings.ContainsFunc(s, is) && !strings.ContainsFunc(a+b, is) {
+			return false
+		}
+	}
 	x, y, now := parts(a), parts(b), parts(s)
 	same := Kinds(a) == Kinds(s) && Kinds(b) == Kinds(s)
 	for i, p := range now {
