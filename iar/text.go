@@ -28,34 +28,18 @@ func Fold(s string) string {
 
 var plainWord = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
 
-var spaceless = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
-}
-
 // Words are the runs of letters and the runs of digits of texts, in lower case. In scripts without spaces
 // each letter is one.
 func Words(texts ...string) map[string]bool {
-	out, at, was := make(map[string]bool), 0, 0
-	s := strings.ToLower(strings.Join(texts, " ")) + " "
-	for i, r := range s {
-		kind := 0
-		switch {
-		case unicode.IsNumber(r):
-			kind = 1
-		case unicode.In(r, spaceless...):
-			kind = 2 + i // no other is of it
-		case unicode.IsLetter(r), unicode.IsMark(r):
-			kind = -1
-		}
-		if kind != was {
-			if was != 0 {
-				out[s[at:i]] = true
-			}
-			at, was = i, kind
-		}
+	out := make(map[string]bool)
+	for _, w := range words.FindAllString(strings.ToLower(strings.Join(texts, " ")), -1) {
+		out[w] = true
 	}
 	return out
 }
+
+var words = regexp.MustCompile(strings.ReplaceAll(`\pN+|[SPACELESS]|([^\PLSPACELESS]|[^\PMSPACELESS])+`,
+	"SPACELESS", `\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`))
 
 // Alike reports whether a string is built as both a and b are, since a list or another target would not be.
 // It has no signs, such as those of a shell, a query or a path, that neither has as often or has at that end;
