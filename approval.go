@@ -59,7 +59,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		// The due entry comes with the ruling, in one commit: by it a scheduler, of any process, has the run go on.
 		p := run.Approvals[i]
-		due, entry := dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID), dueEntry{Scope: p.Scope, ID: p.Run, Kind: dueRuled}
+		due := dueKey(time.Unix(0, 0), p.Scope, p.Run+"//"+p.ID)
+		entry := dueEntry{Scope: p.Scope, ID: p.Run, Kind: dueRuled}
 		ruled := func(b *store.Batch) error { return codec.Put(b, due, entry, store.Any) }
 		j := act.NewJournal(t.whole, t.prefix+logPrefix(p.Scope, p.Run), a.opts.Now, ruled, nil)
 		err = act.Rule(ctx, j, r)
@@ -70,8 +71,8 @@ func (v View) Decide(ctx context.Context, r act.Ruling) error {
 		}
 		return err
 	}
-	return fmt.Errorf("%w: the approval %q is open in no run of %q: it was ruled on, its Deadline has passed, or its "+
-		"attempt or run has ended", ErrState, r.Approval, v.scope)
+	return fmt.Errorf("%w: the approval %q is open in no run of %q: it was ruled on, its Deadline has "+
+		"passed, or its attempt or run has ended", ErrState, r.Approval, v.scope)
 }
 
 // Answer answers what a run asks, and goes on with it. question is the Question of the Report that was

@@ -156,7 +156,7 @@ func (t *tenant) line(ctx context.Context, top memory.Scope, r *record) (string,
 	case Running:
 		why = " (nobody works on it: View.Resume)"
 	}
-	return fmt.Sprintf("\n%s: %s %s%s: %s", status, id, fence.Line(out.Objective), why, fence.Line(out.Text)), err
+	return "\n" + status + ": " + id + " " + fence.Line(out.Objective) + why + ": " + fence.Line(out.Text), err
 }
 
 // saved says what plans have saved in all, and between which bounds a run where these are known: figures of a

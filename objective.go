@@ -21,7 +21,7 @@ type Objective struct {
 
 	Text      string          `cbor:",omitzero"`                   // at most 64 KiB
 	Situation string          `cbor:",omitzero"`                   // the kind of case, in the host's words
-	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"` // a JSON object of at most 64 KiB: what varies
+	Inputs    json.RawMessage `json:",omitempty" cbor:",omitzero"` // a JSON object, at most 64 KiB: what varies
 
 	// Data is JSON that workers get, and that is no part of the case: a ticket, a log. At most 256 KiB. A JSON
 	// string is a person's message: memories are recalled by it, too. A plan fires whatever it says: of a chat's
@@ -33,7 +33,7 @@ type Objective struct {
 	Lessons    memory.Scope   `cbor:",omitzero"` // where plans and figures are shared: Scope or above; "": Scope
 	Also       []memory.Scope `cbor:",omitzero"` // scopes of the tenant that are recalled from, too
 	Conditions []string       `cbor:",omitzero"` // what else must hold for the same plan to be right
-	Tasks      []reason.Task  `cbor:",omitzero"` // the host's plan: none fires; the reasoner is asked if it fails
+	Tasks      []reason.Task  `cbor:",omitzero"` // the host's plan: none fires; if it fails the reasoner plans
 	Secrets    []string       `cbor:",omitzero"` // names of secrets that may stand in it, see [Host].Secrets
 	Budget     Budget         `cbor:",omitzero"`
 

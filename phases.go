@@ -752,8 +752,8 @@ func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
 		Outcome: made.Outcome, Wall: t.wall, At: t.now(),
 	}
-	replayed := t.aim().Planner == byWorker && t.advice.Fires != nil && made.FiredCalls == len(t.advice.Fires.Calls)
-	if t.objective.Provisional && made.Outcome == rank.Delivered || replayed {
+	fired := t.aim().Planner == byWorker && t.advice.Fires != nil && made.FiredCalls == len(t.advice.Fires.Calls)
+	if t.objective.Provisional && made.Outcome == rank.Delivered || fired {
 		sample.Outcome = rank.Unknown // a person will tell, or a plan has made all calls, which is no skill
 	}
 	if made.Err != nil {

@@ -55,13 +55,11 @@ type sighting struct {
 	at  time.Time // when it was first seen so
 }
 
-func (p *process) key() string { return processPlace + p.name }
-
 // write writes the record where it is as c says. Others may count the time until the next renewal from before
 // the commit, so this process does as well.
 func (p *process) write(ctx context.Context, st store.Store, c store.Condition) error {
 	now := time.Now()
-	rev, err := st.Commit(ctx, store.Op{Key: p.key(), Value: []byte(p.name), If: c})
+	rev, err := st.Commit(ctx, store.Op{Key: processPlace + p.name, Value: []byte(p.name), If: c})
 	if err == nil {
 		p.rev = rev
 		p.renewed.Store(&now)
@@ -80,7 +78,7 @@ func (p *process) renew(st store.Store) (given bool, err error) {
 	if !errors.Is(err, store.ErrConflict) {
 		return false, err
 	}
-	e, err := st.Get(ctx, p.key())
+	e, err := st.Get(ctx, processPlace+p.name)
 	if given = missing(err); err != nil && !given {
 		return false, err
 	}
@@ -92,10 +90,7 @@ func (p *process) renew(st store.Store) (given bool, err error) {
 func (p *process) leave(st store.Store) error {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
 	defer cancel()
-	_, err := st.Commit(ctx, store.Op{Key: p.key(), Delete: true, If: store.At(p.rev)})
-	if errors.Is(err, store.ErrConflict) {
-		return nil
-	}
+	_, err := st.Commit(ctx, store.Op{Key: processPlace + p.name, Delete: true, If: store.At(p.rev)})
 	return err
 }
 
@@ -141,7 +136,7 @@ func (a *Agent) beat() {
 		select {
 		case <-time.After(wait):
 		case <-a.process.quit.Done():
-			if err := a.process.leave(a.store); err != nil {
+			if err := a.process.leave(a.store); !isAny(err, nil, store.ErrConflict) { // or others have given it up
 				a.opts.Logger.Warn("arc: the record of this process", "process", a.process.name, "error", err)
 			}
 			return

@@ -75,7 +75,7 @@ func dayKey(scope memory.Scope, at time.Time) string {
 
 // dueKey sorts by time, so that a scan ends at the first entry that is not due yet.
 func dueKey(at time.Time, scope memory.Scope, id string) string {
-	return duePlace + fmt.Sprintf("%020d", max(0, at.UnixNano())) + "/" + scope.Tenant() + "/" + runKey(scope, id)
+	return duePlace + fmt.Sprintf("%020d/", max(0, at.UnixNano())) + scope.Tenant() + "/" + runKey(scope, id)
 }
 
 // dueKey is by when the scheduler looks at the run: at once, if it is found running by a process that did not

@@ -125,7 +125,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 	return deleted, errors.Join(lessons, memories, facts, days)
 }
 
-const erasePlace = "erase/" // then the scope: it and those below it are being erased, since the time kept there
+const erasePlace = "erase/" // then the scope: it and those below are being erased, since the time kept there
 
 // eraseDue is the key by which an erasure that was interrupted goes on.
 func eraseDue(scope memory.Scope) string { return dueKey(time.Unix(0, 0), scope, "") }

@@ -31,7 +31,7 @@ var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", E
 //
 // If ctx ends first, the run is left, not ended: it stays as of its last commit, and goes on by [View.Resume]
 // or when the store is opened again; one that waits goes on by itself once the wait is over. A Stop button is
-// [View.Cancel]: the error then wraps context.Canceled. A run that another run's attempt has begun is canceled
+// [View.Cancel]: the error then wraps context.Canceled. A run that another's attempt has begun is canceled
 // with that. Beside an error the Report says what is stored at that moment; nil: nothing is.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 

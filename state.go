@@ -67,7 +67,8 @@ func (r *record) good() bool { return cmp.Or(r.Verdict, learn.Verdict(r.Status))
 // usage is what models took, as far as they told: nothing where a plan fires and no reasoner was asked.
 func (r *record) usage() *reason.Usage {
 	u := r.Usage.Add(r.Current.Usage)
-	if u == nil && r.Deliberations == 0 && slices.ContainsFunc(r.Aims, func(a aim) bool { return a.Planner == byAdvice }) {
+	fired := func(a aim) bool { return a.Planner == byAdvice }
+	if u == nil && r.Deliberations == 0 && slices.ContainsFunc(r.Aims, fired) {
 		return &reason.Usage{CostUSD: new(0.0)}
 	}
 	return u
@@ -81,7 +82,7 @@ type aim struct {
 	Plan         []reason.Task       `cbor:"3,keyasint,omitzero"`
 	Next         int                 `cbor:"4,keyasint,omitzero"`  // of Plan
 	Planner      planner             `cbor:"26,keyasint,omitzero"` // 5 to 7 were something else
-	Stuck        bool                `cbor:"8,keyasint,omitzero"`  // it was told that the session does not get on
+	Stuck        bool                `cbor:"8,keyasint,omitzero"`  // it was told that its session is stuck
 	Approach     string              `cbor:"9,keyasint,omitzero"`
 	Alternatives []reason.Decision   `cbor:"10,keyasint,omitzero"`
 	Preferences  []reason.Preference `cbor:"11,keyasint,omitzero"`
@@ -109,7 +110,7 @@ const (
 	byHost     planner = "host"     // the objective has Tasks
 	byReasoner planner = "reasoner" // a decision
 	byAdvice   planner = "advice"   // a plan that fires: its calls are the tasks
-	byWorker   planner = "worker"   // the aim is the one task, in which its worker makes the calls of such a plan
+	byWorker   planner = "worker"   // the aim is the one task; its worker makes the calls of such a plan
 )
 
 // try is an attempt at the next task that did not pass.

@@ -78,8 +78,8 @@ func (t *turn) wrong(why string) error { return fmt.Errorf("%w: %s %s", ErrState
 
 // Cancel ends a run, as a Stop button does, also if it is blocked or under way: then it waits for the attempt
 // to end; where ctx ends first it is canceled all the same. One in another process ends within a second, and
-// keeps nothing of what it does meanwhile. The Report's Text names each irreversible call that was, or may have
-// been, made: look there before another run makes it. A run that has stored nothing yet leaves nothing behind.
+// keeps nothing of what it does meanwhile. The Report's Text names each irreversible call that was, or may
+// have been, made: look there before another run makes it. A run that has stored nothing yet leaves nothing.
 // After store.ErrNotFound a Run of that ID may yet begin.
 func (v View) Cancel(ctx context.Context, id, why string) error {
 	for begun := false; ; {
@@ -351,8 +351,8 @@ func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	return t.book.In(v.scope), nil
 }
 
-// settled waits for the call that has stored that a run has ended, or asks: once OnEvent is told it returns. An
-// OnEvent that waits for its own run, or changes it, waits for no more than 5 s.
+// settled waits for the call that has stored that a run has ended, or asks: it returns once OnEvent is told.
+// An OnEvent that waits for its own run, or changes it, waits for no more than 5 s.
 func (v View) settled(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, beatEvery)
 	defer cancel()

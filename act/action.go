@@ -256,7 +256,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 		case r.Name != own:
 		case r.State == stepBegun:
 			a.open, a.key = true, r.Key
-			a.why = append(a.why, "this run may have made this call already, and a yes without its result makes it again")
+			a.why = append(a.why, "this run may have made this call already; a yes without its result makes it again")
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
 		default:
@@ -277,7 +277,8 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 	}
 	end := map[string]string{stepNew: "not done", stepDone: "done",
 		stepBegun: "its end is not known, its idempotency key is " + cmp.Or(a.key, "none")}[state]
-	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, fence.Clip(string(a.inputs), maxShown), a.call.Attempt, end)
+	shown := fence.Clip(string(a.inputs), maxShown)
+	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, shown, a.call.Attempt, end)
 	r := record{Name: a.once(), State: state, Value: value, Begun: a.begun, Key: a.key, Note: note}
 	return a.journal.put(ctx, r)
 }
@@ -337,10 +338,9 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 			_, _, err = a.earlier(ctx)
 		}
 		if err == nil {
-			now := a.journal.now()
 			p := Approval{ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}, Mode: mode,
-				Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective),
-				Why: append(why, a.done...), Begun: a.open, Deadline: now.Add(cmp.Or(a.host.open, 24*time.Hour))}
+				Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective), Begun: a.open,
+				Why: append(why, a.done...), Deadline: a.journal.now().Add(cmp.Or(a.host.open, 24*time.Hour))}
 			raw, _ := schema.Marshal(p) // its inputs are JSON
 			err = a.journal.ask(ctx, id, func(q *asking) (Event, error) {
 				q.Approval = p
@@ -348,7 +348,7 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 					q.Why = append(slices.Clip(q.Why), by+" has agreed")
 				}
 				q.settle()
-				return Event{At: now, Kind: "approval_asked", Name: a.Name, Text: strings.Join(p.Why, "; "), Data: raw}, nil
+				return Event{Kind: "approval_asked", Name: a.Name, Text: strings.Join(p.Why, "; "), Data: raw}, nil
 			})
 		}
 	}

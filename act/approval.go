@@ -104,7 +104,7 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 			q.Made = r.Result
 		}
 		q.settle()
-		return Event{At: now, Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw}, nil
+		return Event{Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw}, nil
 	})
 }
 
@@ -132,6 +132,7 @@ func (j *Journal) ask(ctx context.Context, id string, f func(*asking) (Event, er
 		if e, refused = f(&q); refused != nil {
 			return nil, refused
 		}
+		e.At = j.now()
 		return []Event{e}, codec.Put(b, key, q, was)
 	})
 	if refused != nil {
@@ -155,7 +156,7 @@ func (s *scene) await(ctx context.Context, id string) (json.RawMessage, error) {
 		case q.Decided && q.Denied == "", !q.Decided && left <= 0 && q.Mode == Veto:
 			return q.Made, nil
 		case q.Decided, left <= 0:
-			why := cmp.Or(q.Denied, fmt.Sprintf(": nobody has ruled on %s by %s", q.Name, q.Deadline.Format(time.RFC3339)))
+			why := cmp.Or(q.Denied, ": nobody has ruled on "+q.Name+" by "+q.Deadline.Format(time.RFC3339))
 			if q.Begun {
 				why += "; this run may have made the call already, and nobody knows whether it has"
 			}
@@ -164,8 +165,9 @@ func (s *scene) await(ctx context.Context, id string) (json.RawMessage, error) {
 			return nil, &PendingError{Approvals: []Approval{q.Approval}}
 		}
 		people = len(q.Agreed)
-		r, err := call.Do(ctx, left, func(ctx context.Context) (Ruling, error) { return s.host.approver(ctx, q.Approval) })
-		if abstains := !r.Allow && r.By+r.Note == ""; err == nil && !abstains && (r.Approval == "" || r.Approval == id) {
+		ask := s.host.approver
+		r, err := call.Do(ctx, left, func(ctx context.Context) (Ruling, error) { return ask(ctx, q.Approval) })
+		if abstains := !r.Allow && r.By+r.Note == ""; err == nil && !abstains && cmp.Or(r.Approval, id) == id {
 			r.Approval, r.By = id, fence.Clip(s.clean.Prose(r.By), maxShown)
 			r.Note = fence.Clip(s.clean.Prose(r.Note), maxComplaint)
 			err = Rule(ctx, s.journal, r)

@@ -81,7 +81,7 @@ func (s *scene) judge(ctx context.Context, c *Call, r Result) Attempt {
 			a.Pass, a.Complaint = false, fmt.Sprintf("%s could not check it: %v", a.Gate, err)
 		}
 		if !a.Pass {
-			a.Complaint = fence.Clip(s.clean.Prose(cmp.Or(a.Complaint, "it was refused without a reason")), maxComplaint)
+			a.Complaint = fence.Clip(s.clean.Prose(cmp.Or(a.Complaint, "refused without a reason")), maxComplaint)
 			break
 		}
 	}

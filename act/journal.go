@@ -23,11 +23,11 @@ import (
 // Live text counts only if the next event that is kept is none of "again", "away", "waiting" and "failed".
 type Event struct {
 	At   time.Time       // zero: now
-	Kind string          `cbor:",omitzero"`                   // a word or two, as above; a host's own may be others
+	Kind string          `cbor:",omitzero"`                   // a word or two, as above, or a host's own
 	Name string          `cbor:",omitzero"`                   // of the worker or tool
 	Text string          `cbor:",omitzero"`                   // for people; cut at 128 KiB
-	Data json.RawMessage `json:",omitempty" cbor:",omitzero"` // for programs: JSON; over 128 KiB a cut JSON string
-	Live bool            `cbor:",omitzero"`                   // not kept: a piece of what a later event has whole
+	Data json.RawMessage `json:",omitempty" cbor:",omitzero"` // for programs: JSON; over 128 KiB a cut string
+	Live bool            `cbor:",omitzero"`                   // not kept: a piece of a later event's text
 }
 
 // Journal keeps the steps and events of a run in a store. It travels in the context, see [WithJournal]. One
@@ -65,7 +65,8 @@ func NewJournal(
 	if onEvent == nil {
 		onEvent = func(Event) {}
 	}
-	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent, next: 1, sure: true}
+	return &Journal{g: g, prefix: prefix, now: call.Clock(now), stage: stage, onEvent: onEvent,
+		next: 1, sure: true}
 }
 
 // record is what is kept of a step.

@@ -187,8 +187,8 @@ func execute(ctx context.Context, c *Call) (result Result, err error) {
 	if none { // the text is all that tells two calls apart
 		given, _ = schema.Marshal(map[string]string{"objective": c.Task.Objective}) // a string is always JSON
 	}
-	work := &action{Worker: c.Worker, kind: "worker", callee: cmp.Or(c.Task.Skill, c.Worker.Name), step: "result",
-		inputs: given, sanitised: true}
+	work := &action{Worker: c.Worker, kind: "worker", callee: cmp.Or(c.Task.Skill, c.Worker.Name),
+		step: "result", inputs: given, sanitised: true}
 	raw, err := work.make(ctx, func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		own := *c
 		if !none {

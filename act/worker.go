@@ -17,7 +17,7 @@ type Mode int
 const (
 	Autonomous Mode = iota // it acts
 	Notify                 // a person is told by an event
-	Veto                   // a person may stop it; silence agrees, also if nobody is reached or the run is blocked
+	Veto                   // a person may stop it; silence agrees, also if nobody is reached, or while blocked
 	Gated                  // a person must agree
 	Compound               // two people must agree
 )
@@ -70,7 +70,7 @@ type Worker struct {
 
 	Mode         Mode               // zero: it acts without a person
 	Blast        Blast              // zero: a mistake reaches nobody else
-	Irreversible bool               // made once a run, else a person is asked, see [Do]; asks in a plan that fires
+	Irreversible bool               // made once a run, or asks, see [Do]; asks in a plan that fires
 	AskAbove     map[string]float64 // by input: asks if it is further from 0 than that, no number, or absent
 	Secrets      []string           // names of the secrets that it gets
 	input        *schema.Schema     // compiled, of one that a Runner has

@@ -166,8 +166,8 @@ var (
 		`(gateway|request|i/o|connection|connect|read|handshake)[_ ]time-?out|connection (reset|refused|closed)|` +
 		`broken pipe|unexpected eof|no such host|bad gateway|try again later|internal server error|` +
 		`is unreachable|\b(ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EPIPE|ECONN(RESET|REFUSED|ABORTED)|E(HOST|NET)UNREACH)\b`)
-	notAllowed = regexp.MustCompile(`(?i)(permission|access)[_ ]?(is )?denied|\bforbidden\b|net/http: invalid header|` +
-		`not (authorized|permitted)|un(authorized|authorised)[_ ]?(operation|access)|\b(EACCES|EPERM)\b`)
+	notAllowed = regexp.MustCompile(`(?i)(permission|access)[_ ]?(is )?denied|\bforbidden\b|\bE(ACCES|PERM)\b|` +
+		`net/http: invalid header|not (authorized|permitted)|unauthori[zs]ed[_ ]?(operation|access)`)
 )
 
 // classOf is the table behind [Classify] and [Refusal]. Words come before a status, as providers answer 403

@@ -56,7 +56,7 @@ type Draft struct {
 	Scope       store.Scope `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "": that of the Options
 	Model       string      `cbor:"10,keyasint,omitempty"`         // the host's name of a model; "": its default
 
-	Input json.RawMessage `json:",omitempty" cbor:"3,keyasint,omitempty" yaml:"-"` // for the handler: JSON of up to 64 KiB
+	Input json.RawMessage `json:",omitempty" cbor:"3,keyasint,omitempty" yaml:"-"` // JSON of up to 64 KiB
 
 	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was
 	// swept. "": each Draft is a job of its own.

@@ -269,7 +269,7 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 		j.State = Completed
 	}
 	if n := len(followups); j.State.check() != nil || n > maxFollowups {
-		return fmt.Errorf("queue: %w: state %q, %d follow-ups, at most %d: Add the rest", store.ErrInvalid, j.State, n, maxFollowups)
+		return fmt.Errorf("queue: %w: state %q, %d follow-ups, over %d", store.ErrInvalid, j.State, n, maxFollowups)
 	}
 	if failure != nil {
 		followups, j.Summary = nil, failure.Error()
@@ -376,7 +376,7 @@ func (q *Queue) revise(r *record, j *Job) error {
 		return err
 	}
 	if !same && string(j.Input) != string(r.Input) && !r.Started.IsZero() && r.State != Completed {
-		return fmt.Errorf("queue: %w: it has begun with its Input; add another job for another one", store.ErrInvalid)
+		return fmt.Errorf("queue: %w: it has begun with its Input: add another job for another", store.ErrInvalid)
 	}
 	j.Summary = fence.Clip(q.o.Sanitizer.KeepPlaceholders().Prose(j.Summary), maxText)
 	now, was, again := q.o.Now().UTC(), r.State, !j.At.Equal(r.At) || j.Cron != r.Cron
@@ -420,7 +420,7 @@ func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {
 	if store.CheckID(name) != nil || every < time.Second || read == nil {
-		return nil, fmt.Errorf("queue: %w: sensor %q needs a name, a cadence of a second, and read", store.ErrInvalid, name)
+		return nil, fmt.Errorf("queue: %w: sensor %q: a name, a second at least, and read", store.ErrInvalid, name)
 	}
 	due, key := false, store.Scope("").Key(sensorKind, name)
 	err = q.g.Update(ctx, func(b *store.Batch) error {

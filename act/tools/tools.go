@@ -331,7 +331,8 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 		if m.Failed {
 			m.Shown, m.Denied = "Error: "+clip(why.Error(), maxShown), errors.Is(why, act.ErrDenied)
 		} else {
-			m.Shown, m.ResultDigest = clip(schema.Words(result), maxShown), Digest(result, a.call.Inputs, a.call.Task.Inputs)
+			m.Shown = clip(schema.Words(result), maxShown)
+			m.ResultDigest = Digest(result, a.call.Inputs, a.call.Task.Inputs)
 		}
 		act.Note(ctx, act.Event{Kind: "tool", Name: c.Name, Text: m.Shown, Data: m.Inputs})
 		return m, nil

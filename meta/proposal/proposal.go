@@ -209,7 +209,7 @@ func (p *Proposal) check() error {
 	case len(p.Subject) > 1<<10, len(p.Reason) > maxText, len(p.Change) > maxText:
 		return fmt.Errorf("proposal: %w: a subject has at most 1 KiB, a text 64", store.ErrInvalid)
 	case p.Kind == "worker" && unread:
-		return fmt.Errorf("proposal: %w: the change is a worker, a skill and a standing: %q", store.ErrInvalid, p.Change)
+		return fmt.Errorf("proposal: %w: a change is a worker, a skill, a standing: %q", store.ErrInvalid, p.Change)
 	}
 	return nil
 }

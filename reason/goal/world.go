@@ -168,7 +168,7 @@ func (w *World) collect(ctx context.Context, name string, d *domain, c *collecto
 
 // OnEvent is for arc.Options: it applies the deltas of tasks that passed in the World's scope, also of runs
 // that are no dispatches, until the domains are read anew. "set" puts a value in its place, "inc" adds to a
-// number that is known, "push" appends to a list. One that does not fit what was read changes nothing, and the
+// number that is known, "push" appends to a list. One that does not fit what was read changes nothing; the
 // domain stays as old as its reading. What runs in other processes report, the next reading has.
 func (w *World) OnEvent(scope memory.Scope, _ string, e arc.Event) {
 	var deltas []reason.Delta

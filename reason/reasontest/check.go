@@ -272,8 +272,8 @@ func tools(c *check) {
 	c.serves(Answer{Pieces: []string{"Paid."}, Stop: reason.StopEnd})
 	turns := []reason.Message{
 		{Role: reason.RoleUser, Text: "Pay."},
-		{Role: reason.RoleModel, Calls: []reason.ToolCall{{ID: "unasked01", Name: "look", Inputs: calls[1].Inputs}}},
-		{Role: reason.RoleTool, CallID: "unasked01", Text: `{"seen":0}`}, // by a plan, and signed by nobody
+		{Role: reason.RoleModel, Calls: []reason.ToolCall{{ID: "unasked1", Name: "look", Inputs: calls[1].Inputs}}},
+		{Role: reason.RoleTool, CallID: "unasked1", Text: `{"seen":0}`}, // by a plan, and signed by nobody
 		{Role: reason.RoleModel, Text: resp.Text, Calls: resp.Calls, Opaque: resp.Opaque},
 		{Role: reason.RoleTool, CallID: "call_a", Text: "Error: not enough money"},
 		{Role: reason.RoleTool, CallID: "call_b", Text: `{"seen":1}`},
