@@ -181,6 +181,20 @@ func TestForgetWithoutOutcome(t *testing.T) {
 	require.NotContains(t, known(), "refund ")
 }
 
+// To forget a case is no visit to what came of one whose ID begins alike.
+func TestForgetLeavesOthers(t *testing.T) {
+	b := open(t, acme(learn.Options{}))
+	c, p := refund("acme", "SO-100")
+	c.ID = "10"
+	b.after(b.before(c), learn.Outcome{Verdict: learn.Delivered, Plan: p})
+	b.now = b.now.AddDate(0, 0, 80)
+	require.ErrorIs(t, b.Forget(t.Context(), "acme", "1"), store.ErrNotFound)
+	b.now = b.now.AddDate(0, 0, 20)
+	n, err := b.Maintain(t.Context(), "acme", 0)
+	require.NoError(t, err)
+	require.Equal(t, 3, n, "the outcome, and what is kept of its key and of the very case")
+}
+
 // A Layer that has opened its directory leaves nothing of what was erased in the files.
 func TestEraseCompacts(t *testing.T) {
 	dir := t.TempDir()

@@ -346,13 +346,13 @@ func (l *Layer) Erase(ctx context.Context, scope memory.Scope) error {
 // After keeps it again. Without an outcome the rest is deleted, and it is [store.ErrNotFound].
 func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error {
 	v := l.in(scope)
+	key, of := v.c.Scope.Key(givenKind, id), adviceID(&Case{Scope: v.c.Scope, ID: id})
 	err := l.group.Update(ctx, func(b *store.Batch) error {
-		err := l.StageJudge(ctx, b, scope, id, Unknown, "")
-		return cmp.Or(err, b.Delete(v.c.Scope.Key(givenKind, id), store.Any))
+		return cmp.Or(l.StageJudge(ctx, b, scope, id, Unknown, ""), b.Delete(key, store.Any))
 	})
-	of := adviceID(&Case{Scope: v.c.Scope, ID: id})
+	kept, _ := codec.Marshal(of)                // with its length, and so no longer one
 	v.scan(ctx, func(e store.Entry, _ string) { // what came of an outcome that Maintain has deleted
-		if bytes.Contains(e.Value, []byte(of)) {
+		if bytes.Contains(e.Value, kept[1:]) {
 			v.err = l.change(ctx, e.Key, func(r *record) { r.takeBack(of) })
 		}
 	}, planKind, warnKind)

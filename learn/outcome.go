@@ -395,7 +395,7 @@ func (w *step) refuse(ctx context.Context) {
 	lessons := each(refused, func(f reason.Failure) *warning {
 		said := strings.TrimSpace(head(join(split(f.Complaint, s.in), brace), maxLesson))
 		own, class := extract.Lesson(said, textsOf(c, s), append(others, g.strangers...))
-		return &warning{Skill: cmp.Or(f.Task.Skill, f.Worker), Said: said, Own: own, Class: codec.Digest(iar.Fold(class))}
+		return &warning{cmp.Or(f.Task.Skill, f.Worker), codec.Digest(iar.Fold(class)), said, own, nil}
 	})
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation

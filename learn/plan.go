@@ -581,10 +581,10 @@ func parameters(calls []reason.PlanCall, had map[string]any) map[string]string {
 var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 
 // Known returns what a scope has learned, for a person: its plans, in a Lessons scope also those that scopes
-// below it share, counted for the first two and the last four, and its warnings, whole. A suggestion has the ID
-// that [Layer.Edit] takes, and as Name the words of its cases. Differs says why it does not fire for the
-// newest, "" if it fires, whatever Rules are new: Before looks at those. One that a person has changed is as
-// written; where no delivery counts it has no calls. "" is Options.Scope; another tenant is an error.
+// below share (counted: the first two, the last four), and its warnings, whole. A suggestion has the ID that
+// [Layer.Edit] takes, and as Name the words of its cases. Differs says why it does not fire for the newest,
+// "" if it fires, whatever Rules are new: Before looks at those. One that a person has changed is as written;
+// where no delivery counts it has no calls. "" is Options.Scope; another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	v := l.in(scope)
 	v.scan(ctx, func(_ store.Entry, id string) {
