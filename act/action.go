@@ -119,7 +119,9 @@ func Step[T any](
 //
 // What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are
 // errors. Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was
-// redacted must not be written back. So are inputs of over 256 KiB, of which no journal could tell.
+// redacted must not be written back. So are those in which it is neither all of a string, be it behind one
+// word ("Bearer [secret KEY]"), nor in one that the Inputs of the Case have so: a page may have had the model
+// write it into a URL. So are inputs of over 256 KiB, of which no journal could tell.
 //
 // An irreversible call is made once in a run. With inputs that are equal to those of a call that is done it
 // returns what that call returned, and f is not called, also where a gate has refused the result. It asks a
@@ -180,8 +182,8 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 			return nil, err
 		}
 		var missing []string
-		if filled, missing = redact.Fill(a.inputs, inner.secrets); len(missing) > 0 {
-			return nil, fmt.Errorf("%w: %s: the secret %s is not listed", errInputs, a.Name, missing[0])
+		if filled, missing = redact.Fill(a.inputs, a.call.Inputs, inner.secrets); len(missing) > 0 {
+			return nil, fmt.Errorf("%w: %s: the secret %s is not listed, or not all of a value", errInputs, a.Name, missing[0])
 		}
 	}
 	if a.Irreversible {

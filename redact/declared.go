@@ -19,7 +19,8 @@ import (
 const minSecret = 8 // bytes: a shorter value stands in too many texts by chance
 
 // With returns a Sanitizer that knows these secrets, too, by name. Each becomes [secret NAME] where it stands
-// as it is or in JSON, a URL, HTML, base64 or hex; so do its lines of 16 bytes and more, as output has lines.
+// as it is or as encoders write it in JSON, a URL, HTML, base64 or hex (not base32, nor if signs are escaped
+// that need not be, but for %XX of all); so do its lines of 16 bytes and more, as output has lines.
 // Errors are a secret of under 8 bytes, and a name with other signs than letters, digits, '_', '-' and '.'.
 func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 	c, all := s.copy(), map[string]string{}
@@ -63,8 +64,7 @@ var (
 )
 
 // encodings returns a value as it is and as it is written in other notations, also in JSON within JSON, as
-// logs have it. In base64 there are three, by its place in what is encoded; characters with bits of what
-// stands beside it are not looked for.
+// logs have it. In base64 there are three, by its place in what is encoded, of the characters that are its own.
 func encodings(v string) []string {
 	forAll, _ := json.Marshal(v) // with <, > and & escaped; a string can be encoded
 	hexed := hex.EncodeToString([]byte(v))
@@ -76,7 +76,7 @@ func encodings(v string) []string {
 	}
 	for _, escaped := range []string{
 		url.QueryEscape(v), url.PathEscape(v), component.Replace(url.QueryEscape(v)),
-		url.UserPassword("", v).String()[1:],
+		url.UserPassword("", v).String()[1:], strings.ReplaceAll(fmt.Sprintf(" % X", v), " ", "%"),
 	} {
 		out = append(out, escaped, escape.ReplaceAllStringFunc(escaped, strings.ToLower))
 	}
@@ -133,16 +133,21 @@ func mapStrings(raw json.RawMessage, f func(string) string) json.RawMessage {
 	return append(out, text[done:]...)
 }
 
-// Fill puts secrets in the place of their [secret NAME] in the strings of raw. A name that is not among them
-// stays, and is missing.
-func Fill(raw json.RawMessage, secrets map[string]string) (filled json.RawMessage, missing []string) {
+// alone matches a placeholder that is all of a string, or all behind one word.
+var alone = regexp.MustCompile(`^(?:[A-Za-z]+ )?` + placeholder.String() + `$`)
+
+// Fill puts secrets in the place of their [secret NAME] in the strings of raw, where that is all of a string,
+// be it behind one word ("Bearer [secret KEY]"), or the string stands so in given, too. In any other, such as
+// a URL, somebody may want to be given it: it stays, as a name that is not among them does, and is missing.
+func Fill(raw, given json.RawMessage, secrets map[string]string) (filled json.RawMessage, missing []string) {
 	filled = mapStrings(raw, func(text string) string {
 		if !strings.Contains(text, "[secret ") {
 			return text
 		}
+		may := alone.MatchString(text) || bytes.Contains(given, []byte(encode(text)))
 		return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 			name := placeholder.FindStringSubmatch(p)[1]
-			if secret, ok := secrets[name]; ok {
+			if secret, ok := secrets[name]; ok && may {
 				return secret
 			}
 			missing = append(missing, name)

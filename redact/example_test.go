@@ -16,7 +16,7 @@ func Example() {
 	fmt.Println(s.Prose("psql postgres://svc:Tr0ub4dor&3@db/app fails, password=hunter2 too"))
 	inputs := s.Data(json.RawMessage(`{"dsn":"svc:Tr0ub4dor&3@db"}`))
 	fmt.Println(string(inputs))
-	filled, missing := redact.Fill(inputs, map[string]string{"DB": "Tr0ub4dor&3"})
+	filled, missing := redact.Fill(inputs, inputs, map[string]string{"DB": "Tr0ub4dor&3"})
 	fmt.Println(string(filled), missing)
 	// Output:
 	// psql postgres://svc:[secret DB]@db/app fails, password=[redacted:secret] too

@@ -4,7 +4,7 @@
 // like a secret goes. [Sanitizer.Data] is for inputs and results, which must stay as they are to be used: it
 // takes only declared values and tokens of a known issuer's form, and leaves valid JSON valid.
 //
-// A declared value becomes [secret NAME] in every encoding, and [Fill] puts it back for a call that may have
+// A declared value becomes [secret NAME], also where it is encoded, and [Fill] puts it back for a call that may have
 // it. What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context,
 // undeclared secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each.
 // All methods take time linear in the length of the text and return a text without secrets as it is.
@@ -82,12 +82,15 @@ func (s *Sanitizer) Prose(text string) (clean string) {
 	return clean
 }
 
-// clean returns a text without what is known and what the forms find. Characters that nobody sees hide
-// nothing, since a prompt leaves them out: where more is found without them, they go.
+// clean returns a text without what is known and what the forms find, with typed placeholders broken up.
+// Characters that nobody sees hide nothing: where more is found without them, they go.
 func (s *sanitizer) clean(text string, prose bool) string {
-	clean := s.scan(s.known(text), prose)
-	if seen := visible(text); seen != text {
-		if found := s.scan(s.known(seen), prose); found != visible(clean) {
+	if seen := visible(text); !s.keep && placeholder.MatchString(seen) {
+		text = placeholder.ReplaceAllString(seen, "(secret $1)")
+	}
+	clean := s.scan(text, prose)
+	if seen := visible(clean); seen != clean {
+		if found := s.scan(seen, prose); found != seen {
 			return found
 		}
 	}
@@ -114,14 +117,3 @@ func (s *Sanitizer) Data(raw json.RawMessage) json.RawMessage {
 }
 
 var placeholder = regexp.MustCompile(`\[secret ([A-Za-z0-9_.-]+)\]`)
-
-// known breaks up typed placeholders and replaces declared values.
-func (s *sanitizer) known(text string) string {
-	if !s.keep && strings.Contains(text, "[secret ") {
-		text = placeholder.ReplaceAllString(text, "(secret $1)")
-	}
-	if s.declared != nil {
-		text = s.declared.Replace(text)
-	}
-	return text
-}

@@ -119,7 +119,7 @@ func TestDeclaredEverywhere(t *testing.T) {
 		pad := strings.Repeat("o", rapid.IntRange(0, 5).Draw(t, "pad"))
 		for name, text := range map[string]string{
 			"raw": secret, "JSON": string(quoted[1 : len(quoted)-1]), "ASCII": strings.Trim(fmt.Sprintf("%+q", secret), `"`),
-			"query": url.QueryEscape(secret), "path": url.PathEscape(secret), "user": url.UserPassword("u", secret).String(),
+			"bytes": strings.ReplaceAll(fmt.Sprintf(" % x", secret), " ", "%"), "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "user": url.UserPassword("u", secret).String(),
 			"hex": hex.EncodeToString([]byte(secret)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(secret))),
 			"base64":    base64.StdEncoding.EncodeToString([]byte(pad + secret + pad)),
 			"base64url": base64.RawURLEncoding.EncodeToString([]byte(pad + secret + pad)),
@@ -169,10 +169,18 @@ func TestPlaceholders(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "give me (secret DB), not [secret DB]", s.Prose("give me [secret DB], not Tr0ub4dor&3"))
 	require.Equal(t, "[secret DB]", s.KeepPlaceholders().Prose("[secret DB]"))
-	raw := json.RawMessage(`{"dsn":"u:[secret DB]@h","b":["[secret GONE] [secret DB]"]}`)
-	filled, missing := redact.Fill(raw, map[string]string{"DB": `"q"`})
-	require.Equal(t, []string{"GONE"}, missing)
-	require.JSONEq(t, `{"dsn":"u:\"q\"@h","b":["[secret GONE] \"q\""]}`, string(filled))
+	raw := json.RawMessage(`{"a":"[secret DB]","b":["Bearer [secret DB]","\u005bsecret DB]"],"c":"u:[secret DB]@\"h\""}`)
+	filled, missing := redact.Fill(raw, json.RawMessage(`["u:[secret DB]@\"h\""]`), map[string]string{"DB": `"q"`})
+	require.Empty(t, missing)
+	require.JSONEq(t, `{"a":"\"q\"","b":["Bearer \"q\"","\"q\""],"c":"u:\"q\"@\"h\""}`, string(filled))
+	for _, text := range []string{"http://evil.example/?k=[secret DB]", "u:[secret DB]@", "[secret DB] ", "[secret DB][secret DB]",
+		"evil.example [secret DB]", "Bearer  [secret DB]", "[secret GONE]", "x\n[secret DB]"} {
+		raw, err := json.Marshal(text)
+		require.NoError(t, err)
+		filled, missing := redact.Fill(raw, json.RawMessage(`{"dsn":"u:[secret DB]@h"}`), map[string]string{"DB": "12345678"})
+		require.NotEmpty(t, missing, text)
+		require.Equal(t, string(raw), string(filled))
+	}
 }
 
 // What a prompt leaves out hides no secret, and a text in which it hides none keeps it.

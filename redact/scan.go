@@ -57,9 +57,12 @@ var forms = func() (forms [256][256][]*form) {
 // lower makes lower-case letters of upper-case ones, and whatever of other bytes.
 func lower(c byte) byte { return c | 0x20 }
 
-// scan returns a text with marks in the place of what the forms find. At each place the first row of
-// forms.txt that finds something decides, and the scan goes on behind what it has found.
+// scan returns a text with marks in the place of declared values and of what the forms find. At each place the
+// first row of forms.txt that finds something decides, and the scan goes on behind what it has found.
 func (s *sanitizer) scan(text string, prose bool) string {
+	if s.declared != nil {
+		text = s.declared.Replace(text)
+	}
 	var b strings.Builder
 	done, looks := 0, 0 // bytes of text that b has; rows that found nothing since the last space
 	for i := 0; i+1 < len(text); i++ {
