@@ -118,10 +118,8 @@ func Step[T any](
 // goes on. Do asks for the approval that is needed, fills in secrets, and calls f with the inputs.
 //
 // What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are
-// errors. Inputs that hold "[secret NAME]" are refused where Secrets does not list NAME: a text that was
-// redacted must not be written back. So are those in which it is neither all of a string, be it behind one
-// word ("Bearer [secret KEY]"), nor in one that the Inputs of the Case have so: a page may have had the model
-// write it into a URL. So are inputs of over 256 KiB, of which no journal could tell.
+// errors. Refused are inputs of over 256 KiB, and a "[secret NAME]" that [redact.Fill] leaves: one that
+// Secrets does not list, or within a text such as a URL that the Inputs of the Case do not have so.
 //
 // An irreversible call is made once in a run. With inputs that are equal to those of a call that is done it
 // returns what that call returned, and f is not called, also where a gate has refused the result. It asks a
