@@ -30,9 +30,10 @@ func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
 	return v.events(ctx, id, false)
 }
 
-// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended. With
-// the id "" it yields an empty Event at once, and one whenever any run of the Agent may have gone on, until
-// ctx ends: several changes may be one Event.
+// Watch yields the events of a run that are kept, from the first on, and follows it until it has ended.
+//
+// The id "" stands for no run, and yields none of their events: an empty one says when to look again, at once
+// and whenever a run of the Agent, of whatever scope, may have gone on, until ctx ends. It may be for several.
 func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 	if id != "" {
 		return v.events(ctx, id, true)
