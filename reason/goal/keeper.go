@@ -103,9 +103,10 @@ func Open(
 // were left (arc.Agent.Shutdown). To edit, disable or delete a goal that has run is an error, too, told once.
 func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Standing, error)) {
 	defer k.runs.Wait()
-	was, kept := "", time.Time{}
+	was, kept, missed := "", time.Time{}, error(nil) // missed: why told has not taken in what it was told
 	for ctx.Err() == nil {
 		standings, err := k.Tick(ctx)
+		err = errors.Join(err, missed)
 		stand, open := "", ""
 		for _, s := range standings {
 			stand += fmt.Sprintln(s.Goal, s.Status, s.Run)
@@ -127,7 +128,7 @@ func (k *Keeper) Keep(ctx context.Context, every time.Duration, told func([]Stan
 		is := fmt.Sprintln(err, stand)
 		if told != nil && is != was && ctx.Err() == nil {
 			was = is
-			_, _ = call.Do(ctx, 0, func(context.Context) (none struct{}, _ error) {
+			_, missed = call.Do(ctx, 0, func(context.Context) (none struct{}, _ error) {
 				told(standings, err)
 				return none, nil
 			})

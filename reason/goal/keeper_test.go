@@ -663,7 +663,6 @@ func TestKeep(t *testing.T) {
 		tell := func(all []goal.Standing, err error) {
 			require.NoError(t, err)
 			told = append(told, all)
-			panic("no harm")
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan bool)
@@ -784,6 +783,28 @@ func TestUnseen(t *testing.T) {
 		require.Equal(t, "<nil>", <-told)
 		stop()
 		kept.Wait()
+	})
+}
+
+// What is told once is told again, with the panic, where who is told of it panics.
+func TestToldPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, store.NewMem(), ci, nil, act.Worker{Name: "spare"})
+		ctx, stop := context.WithCancel(t.Context())
+		var told []string
+		var kept sync.WaitGroup
+		kept.Go(func() {
+			b.keep.Keep(ctx, 0, func(_ []goal.Standing, err error) {
+				told = append(told, fmt.Sprint(err))
+				if len(told) == 1 {
+					panic("the pager is away")
+				}
+			})
+		})
+		<-time.After(time.Minute)
+		stop()
+		kept.Wait()
+		require.Equal(t, []string{"<nil>", "panic: the pager is away", "<nil>"}, told)
 	})
 }
 
