@@ -293,7 +293,8 @@ func (c *command) ruling(allow bool, said string) func(context.Context, *app, *a
 	return func(ctx context.Context, a *app, r *arc.Report, note string) error {
 		begun := slices.ContainsFunc(r.Approvals, func(p act.Approval) bool { return p.Begun })
 		if !needsRuling(r) || allow && begun && note == "" { // a quick yes would do it twice
-			return usage("run %s waits for nobody, or may have done it: see the dashboard; --note does it again", short(r.ID))
+			const why = "run %s waits for nobody, or may have done it: see the dashboard; --note does it again"
+			return usage(why, short(r.ID))
 		}
 		return c.goOn(func(v arc.View, ctx context.Context, id, _ string) (*arc.Report, error) {
 			for _, p := range r.Approvals {
@@ -532,7 +533,8 @@ func (c *command) showTask(ctx context.Context, a *app, id string) error {
 
 func (c *command) cycles(ctx context.Context, a *app, _ string) error {
 	all, err := collect(a.queue.Cycles(ctx, a.scope, time.Now().AddDate(0, 0, -7)))
-	head, none := "task state took model what", "no task was tried in the last seven days; arc runs has what was done"
+	head := "task state took model what"
+	none := "no task was tried in the last seven days; arc runs has what was done"
 	return list(c, all, 0, err, head, none, func(j queue.Job) []string {
 		took := j.Ended.Sub(j.Started).Round(time.Second).String()
 		return []string{short(j.ID), string(j.State), took, j.Model, j.Subject + ": " + j.Summary}

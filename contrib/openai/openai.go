@@ -27,7 +27,7 @@ import (
 
 // Options fit a Model to an endpoint. The zero value, and nil, are for OpenAI's.
 type Options struct {
-	URL    string         // of the API, to whose path "/chat/completions" is added; "": https://api.openai.com/v1
+	URL    string         // of the API, before "/chat/completions" in its path; "": https://api.openai.com/v1
 	Key    string         // "": that of the variable KeyEnv
 	KeyEnv string         // the variable that has it where Key is ""; "": OPENAI_API_KEY. Errors name it
 	Words  bool           // a schema is told in words, for endpoints without response_format
