@@ -182,7 +182,7 @@ func (t *told) again(ctx context.Context, bank *memory.Bank) error {
 			t.Memories = append(t.Memories, *s.Whole)
 			continue
 		}
-		r, err := bank.In(s.Scope).Get(ctx, s.ID)
+		r, err := bank.In(s.Scope).Stage(nil).Get(ctx, s.ID)
 		if err != nil && !missing(err) {
 			return err
 		}

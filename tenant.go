@@ -63,15 +63,6 @@ func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error)
 	return t, err
 }
 
-// refreshed is tenant, with what other processes have written so far.
-func (a *Agent) refreshed(ctx context.Context, scope memory.Scope) (*tenant, error) {
-	t, err := a.tenant(ctx, scope)
-	if err != nil {
-		return nil, err
-	}
-	return t, t.bank.Refresh(ctx)
-}
-
 // hold returns the tenant of a scope, which stays until release is called.
 func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, release func(), err error) {
 	if err := scope.Check(); err != nil {
@@ -98,7 +89,7 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 		err = ctx.Err()
 	}
 	if first && err == nil { // meanwhile refresh has passed it by
-		err = o.t.bank.Refresh(ctx)
+		err = o.t.group.Refresh(ctx)
 	}
 	if err != nil {
 		release()
@@ -181,7 +172,7 @@ func (ts *tenants) refresh(ctx context.Context, changed map[string]bool) error {
 		select {
 		case <-o.done:
 			if o.t != nil {
-				errs = append(errs, o.t.bank.Refresh(ctx))
+				errs = append(errs, o.t.group.Refresh(ctx))
 			}
 		default: // who opens it refreshes it
 		}

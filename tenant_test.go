@@ -24,8 +24,9 @@ func TestTenantsInMemory(t *testing.T) {
 		if loads[name]++; name == "broken" {
 			return nil, store.ErrDamaged
 		}
-		bank, err := memory.Open(ctx, store.NewGroup(store.NewMem()), nil)
-		return &tenant{name: name, bank: bank}, err
+		group := store.NewGroup(store.NewMem())
+		bank, err := memory.Open(ctx, group, nil)
+		return &tenant{name: name, group: group, bank: bank}, err
 	}
 	use := func(name string) *tenant {
 		held, release, err := ts.hold(t.Context(), memory.Scope(name))

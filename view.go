@@ -285,7 +285,7 @@ func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 
 // Known returns the plans and warnings of the scope, see learn.Layer.Known.
 func (v View) Known(ctx context.Context) (reason.Known, error) {
-	t, err := v.agent.refreshed(ctx, v.scope)
+	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return reason.Known{}, err
 	}
@@ -295,7 +295,7 @@ func (v View) Known(ctx context.Context) (reason.Known, error) {
 // Edit takes up what a person has changed in a plan that Known gave, its Calls or Retired, and reports
 // whether that is new, see learn.Layer.Edit.
 func (v View) Edit(ctx context.Context, s reason.Suggestion) (changed bool, err error) {
-	t, err := v.agent.refreshed(ctx, v.scope)
+	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return false, err
 	}
@@ -334,7 +334,7 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 // and a Space from before does not see what is written later. What is remembered passes Options.Sanitizer,
 // which knows no value of Host.Secrets: only runs that name one do.
 func (v View) Memory(ctx context.Context) (memory.Space, error) {
-	t, err := v.agent.refreshed(ctx, v.scope)
+	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return memory.Space{}, err
 	}
@@ -344,11 +344,11 @@ func (v View) Memory(ctx context.Context) (memory.Space, error) {
 // Book returns the figures of the scope's workers; do not keep it, as with Memory. An attempt's cost has that
 // of its Judges in it; what a try took that an outage ended counts for the run, and for no worker.
 func (v View) Book(ctx context.Context) (*rank.Book, error) {
-	t, err := v.agent.refreshed(ctx, v.scope)
+	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {
 		return nil, err
 	}
-	return t.book.In(v.scope), nil
+	return t.book.In(v.scope), t.group.Refresh(ctx)
 }
 
 // settled waits for the call that has stored that a run has ended, or asks: it returns once OnEvent is told.

@@ -422,7 +422,7 @@ func (v *look) recall(ctx context.Context, a *Advice, queries ...memory.Query) {
 	also, now := slices.Concat(c.Also, scopesOf(c)[1:]), v.now().In(c.At.Location())
 	for _, q := range queries {
 		q.Text, q.At, q.Situation, q.Also = head(q.Text, memory.MaxText), now, c.Situation, also
-		hits, err := v.bank.In(c.Scope).Recall(ctx, q)
+		hits, err := v.bank.In(c.Scope).Stage(nil).Recall(ctx, q)
 		v.err = cmp.Or(v.err, err)
 		for i, h := range hits { // best first
 			r, refused := &h.Record, h.Record.Source.Ref == refusedRef
@@ -459,7 +459,7 @@ func saying(r *memory.Record) string { return codec.Digest(r.Trigger + "\x00" + 
 // lapsed says why a delivery does not count: a memory that its plan was made of says something else.
 func (v *look) lapsed(ctx context.Context, d *delivery) string {
 	for _, m := range d.Applied {
-		r, err := v.bank.In(m.Scope).Get(ctx, m.ID)
+		r, err := v.bank.In(m.Scope).Stage(nil).Get(ctx, m.ID) // also in an Update
 		if !errors.Is(err, store.ErrNotFound) {
 			v.err = cmp.Or(v.err, err)
 		}
@@ -522,7 +522,7 @@ func (v *look) like(ctx context.Context) []*record {
 	if casesOf(v.c.Scope).Check() != nil {
 		return nil // too long a name: it has none
 	}
-	hits, err := v.bank.In(casesOf(v.c.Scope)).Recall(ctx, memory.Query{
+	hits, err := v.bank.In(casesOf(v.c.Scope)).Stage(nil).Recall(ctx, memory.Query{
 		Text: head(v.c.Situation+"\n"+v.s.template, memory.MaxText), K: maxLike, At: v.now(),
 		Also: each(scopesOf(v.c)[1:], casesOf),
 	})

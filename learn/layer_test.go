@@ -1492,6 +1492,31 @@ func TestMaintainKeepsNothingElse(t *testing.T) {
 	require.Len(t, a.Warnings, 1)
 }
 
+// Who reads the memory of a scope, exports it or forgets a case of it does so with what another process has written.
+func TestMemoryOfAnother(t *testing.T) {
+	st, ctx := store.NewMem(), t.Context()
+	one, err := learn.New(ctx, st, &learn.Options{Scope: "acme"})
+	require.NoError(t, err)
+	two, err := learn.New(ctx, st, &learn.Options{Scope: "acme"})
+	require.NoError(t, err)
+	all := func() (n int) {
+		for _, err := range two.Memory("acme/anna").All(ctx) {
+			require.NoError(t, err)
+			n++
+		}
+		return n
+	}
+	for _, run := range []string{"r1", "r2"} {
+		_, err = one.Memory("acme/anna").Remember(ctx, memory.Draft{Kind: memory.Fact, Content: run + ": Anna has diabetes.",
+			Source: memory.Source{Run: run}})
+		require.NoError(t, err)
+	}
+	require.ErrorIs(t, two.Forget(ctx, "acme/anna", "r2"), store.ErrNotFound, "it has no outcome")
+	require.Equal(t, 1, all())
+	require.NoError(t, one.Erase(ctx, "acme/anna"))
+	require.Zero(t, all())
+}
+
 // Two processes on one store, each with several writers at one key: nothing is lost, and what one has learned the
 // other uses.
 func TestTwoProcesses(t *testing.T) {

@@ -587,6 +587,7 @@ var naming = regexp.MustCompile(`\S*[\pN\p{Lu}@]\S*`)
 // where no delivery counts it has no calls. "" is Options.Scope; another tenant is an error.
 func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, _ error) {
 	v := l.in(scope)
+	v.err = cmp.Or(v.err, l.group.Refresh(ctx))
 	v.scan(ctx, func(_ store.Entry, id string) {
 		found := v.plans(ctx, id)
 		if found.Paths == nil {
@@ -613,13 +614,12 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 // Edit takes up what a person has changed in a plan that [Layer.Known] gave, its Calls or Retired, and
 // reports whether that is new. Changed calls are suggested until a plan with them fires, which takes two
 // deliveries; the former plan does not fire. No calls, and those that Known gives, leave them as they were. A
-// retired plan neither fires nor is suggested, until that is taken back; its calls are not changed. After
-// both, other plans for such cases need two new deliveries. What is said in a Lessons scope holds below it.
-// An unknown ID is store.ErrNotFound.
+// retired plan neither fires nor is suggested, until that is taken back. After both, other plans for the cases
+// need two new deliveries. What is said in a Lessons scope holds below it. An unknown ID is store.ErrNotFound.
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestion) (changed bool, err error) {
 	v, calls := l.in(scope), s.Calls
 	key, of, _ := strings.Cut(s.ID, "/")
-	v.err = cmp.Or(v.err, clean(l, &calls))
+	v.err = cmp.Or(v.err, clean(l, &calls), l.group.Refresh(ctx))
 	for _, made := range calls {
 		if _, err := schema.Read(made.Inputs); err != nil || made.Name == "" {
 			return false, fmt.Errorf("learn: a call of the plan %q has no name, or inputs that are no JSON", s.ID)

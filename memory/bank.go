@@ -94,16 +94,6 @@ func (b *Bank) Close() error {
 	return nil
 }
 
-// Refresh takes in what other processes have written since the last call, where the store is a
-// [store.Changer]. A process that shares a store calls it every 100 ms, and before a run begins. After an
-// error of an entry that cannot be read, open the Bank again.
-func (b *Bank) Refresh(ctx context.Context) error {
-	err := b.g.Refresh(ctx)
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return cmp.Or(err, b.broken)
-}
-
 // In returns the Space of a scope. One of another tenant is no error, and that tenant finds nothing of it.
 func (b *Bank) In(scope Scope) Space {
 	if scope == "_" {
@@ -113,17 +103,21 @@ func (b *Bank) In(scope Scope) Space {
 }
 
 // Space is the memory of one scope. It has no state of its own and may be copied. An unknown id is an error
-// that wraps [store.ErrNotFound]; what is malformed or over a bound is [store.ErrInvalid].
+// that wraps [store.ErrNotFound]; what is malformed or over a bound is [store.ErrInvalid]. What reads first
+// takes in what other processes have written, where the store is a [store.Changer]: that is not for an
+// Update of the Group. After an error of an entry that cannot be read, open the Bank again.
 type Space struct {
-	b     *Bank
-	scope Scope
-	batch *store.Batch // nil: each write is a commit
+	b      *Bank
+	scope  Scope
+	batch  *store.Batch // nil: each write is a commit
+	staged bool         // reads take nothing in
 }
 
-// Stage returns the Space whose writes go into a batch of the Bank's Group, and are read once it is
-// committed. Erase and Maintain are not for it: they commit by themselves.
+// Stage returns the Space for an Update of the Bank's Group: its writes go into the batch, and are read once
+// that is committed; nil: each is a commit. What reads goes by what the Group's last Refresh has taken in.
+// Erase and Maintain are not for it: they commit by themselves.
 func (s Space) Stage(b *store.Batch) Space {
-	s.batch = b
+	s.batch, s.staged = b, true
 	return s
 }
 
@@ -135,6 +129,17 @@ func (s Space) table() *table {
 	s.b.mu.RLock()
 	defer s.b.mu.RUnlock()
 	return s.b.tables[s.scope]
+}
+
+// now is table with what other processes have written.
+func (s Space) now(ctx context.Context) (*table, error) {
+	var err error
+	if !s.staged {
+		err = s.b.g.Refresh(ctx)
+	}
+	s.b.mu.RLock()
+	defer s.b.mu.RUnlock()
+	return s.b.tables[s.scope], cmp.Or(s.scope.Check(), err, s.b.broken)
 }
 
 // apply takes a stored entry into memory. It is what Open does with every entry, a writer with what it has

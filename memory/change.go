@@ -12,7 +12,9 @@ import (
 )
 
 // Update has f change what a memory says: Trigger, Content, At, Actor, Thread, Slot, Supersedes, Links and
-// Plan of the Draft, and Archived. The rest stays as it was. F may run again where others change the memory
+// Plan of the Draft, and Archived: what is archived only queries find that nothing else answers. The rest stays
+// as it was. What is in Supersedes gives way to the memory from its At on, but no trusted one to a quarantined;
+// those that supersede one another in a circle all hold. F may run again where others change the memory
 // meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 	// No code of a host runs in a commit, as all others of the tenant wait for that.
@@ -59,31 +61,6 @@ func (s Space) Trust(ctx context.Context, id ID) error {
 	return s.change(ctx, id, func(r *record) error {
 		r.Trusted = true
 		return nil
-	})
-}
-
-// Archive puts a memory where only queries find it that nothing else answers, or brings it back.
-func (s Space) Archive(ctx context.Context, id ID, archived bool) error {
-	return s.change(ctx, id, func(r *record) error {
-		r.Archived = archived
-		return nil
-	})
-}
-
-// Supersede says that by holds in the place of old, from the At of by on; an Update of by can take that back.
-// A quarantined memory supersedes no trusted one until it is trusted. Memories that supersede one another in
-// a circle all hold.
-func (s Space) Supersede(ctx context.Context, old, by ID) error {
-	return s.update(ctx, func(b *store.Batch) error {
-		r, err := s.read(ctx, b, old) // another process may have written it just now
-		if err = cmp.Or(refuse(by == old, "a memory must not supersede itself"), err); err != nil {
-			return err
-		}
-		return s.edit(ctx, b, by, func(o *record) error {
-			m := o.own()
-			m.Supersedes = union(m.Supersedes, []ID{r.id})
-			return refuse(!slices.Contains(m.Supersedes, r.id), "a memory supersedes at most 64")
-		})
 	})
 }
 
@@ -151,6 +128,10 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 		return 0, fmt.Errorf("memory: %w: a source to revoke has an origin, a ref or a run", store.ErrInvalid)
 	}
 	src.Ref, src.Run = s.tidy(src.Ref), s.tidyName(src.Run)
+	t, err := s.now(ctx)
+	if err != nil {
+		return 0, err
+	}
 	gone := map[ID]bool{}
 	revoked := func(o Source) bool {
 		origin := src.Origin == Host || src.Origin == o.Origin
@@ -160,7 +141,7 @@ func (s Space) Revoke(ctx context.Context, src Source) (n int, err error) {
 	}
 	for before := -1; before < n; { // what was drawn from what went, goes in a further turn
 		before = n
-		for _, r := range s.table().snapshot() {
+		for _, r := range t.snapshot() {
 			if !slices.ContainsFunc(r.sources(), revoked) {
 				continue
 			}

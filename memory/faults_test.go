@@ -28,12 +28,11 @@ func TestAVectorStaysWithItsText(t *testing.T) {
 	s, ask := writer.In("a"), memory.Query{Vector: []float32{1, 0}}
 	told := func(want ...string) {
 		t.Helper()
-		require.NoError(t, follower.Refresh(t.Context()))
 		require.Equal(t, want, recall(t, s, ask))
 		require.Equal(t, want, recall(t, follower.In("a"), ask))
 	}
 	id := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "spoke", Vector: []float32{1, 0}})
-	require.NoError(t, s.Archive(t.Context(), id, true)) // so that the record is newer than its vector
+	require.NoError(t, archive(t.Context(), s, id, true)) // so that the record is newer than its vector
 	told("spoke")
 	update := func(f func(r *memory.Record)) {
 		require.NoError(t, s.Update(t.Context(), id, func(r *memory.Record) error { f(r); return nil }))
@@ -95,7 +94,7 @@ func TestChangesOfWhatIsStaged(t *testing.T) {
 		require.NoError(t, err)
 		two, err = s.Remember(t.Context(), memory.Draft{Kind: memory.Fact, Content: "two"})
 		require.NoError(t, err)
-		require.NoError(t, s.Supersede(t.Context(), one.ID, two.ID))
+		require.NoError(t, supersede(t.Context(), s, one.ID, two.ID))
 		asked := 0
 		return s.Update(t.Context(), two.ID, func(r *memory.Record) error {
 			if asked++; asked > 3 {
@@ -113,6 +112,56 @@ func TestChangesOfWhatIsStaged(t *testing.T) {
 	require.Equal(t, "three", got.Content)
 }
 
+// Each way to read has what another process has written just now, and nothing that it has erased; not within a commit.
+func TestReadsSeeOthers(t *testing.T) {
+	t.Parallel()
+	ctx, thread := t.Context(), "chat"
+	for name, count := range map[string]func(s memory.Space, id memory.ID) (int, error){
+		"recall": func(s memory.Space, _ memory.ID) (int, error) {
+			hits, err := s.Recall(ctx, memory.Query{Text: "diabetes"})
+			return len(hits), err
+		},
+		"get": func(s memory.Space, id memory.ID) (int, error) {
+			r, err := s.Get(ctx, id)
+			return len(r.Content) / len("Anna has diabetes."), err
+		},
+		"all": func(s memory.Space, _ memory.ID) (n int, err error) {
+			for _, err = range s.All(ctx) {
+				n++
+			}
+			return n, err
+		},
+		"latest": func(s memory.Space, _ memory.ID) (int, error) {
+			rs, err := s.Latest(ctx, thread, 9)
+			return len(rs), err
+		},
+		"health": func(s memory.Space, _ memory.ID) (int, error) {
+			of, _, _, err := s.Health(ctx)
+			return of[memory.Fact], err
+		},
+		"revoke": func(s memory.Space, _ memory.ID) (int, error) { return s.Revoke(ctx, memory.Source{Ref: "mail"}) },
+	} {
+		st := store.NewMem()
+		one, _ := open(t, st, memory.Options{})
+		group := store.NewGroup(st)
+		two, err := memory.Open(ctx, group, nil)
+		require.NoError(t, err)
+		id := remember(t, one.In("a"), memory.Draft{Kind: memory.Fact, Content: "Anna has diabetes.", Thread: thread,
+			Source: memory.Source{Ref: "mail"}})
+		require.NoError(t, group.Update(ctx, func(b *store.Batch) error { // else it would wait for itself
+			_, err := two.In("a").Stage(b).Latest(ctx, thread, 9)
+			return err
+		}))
+		n, err := count(two.In("a"), id)
+		require.NoError(t, err, name)
+		require.Equal(t, 1, n, name)
+		require.NoError(t, one.In("a").Erase(ctx))
+		n, err = count(two.In("a"), id)
+		require.True(t, err == nil || errors.Is(err, store.ErrNotFound), name)
+		require.Zero(t, n, name)
+	}
+}
+
 // What others change at the same time, in this process and in another one, is not undone.
 func TestUpdatesAtOnce(t *testing.T) {
 	t.Parallel()
@@ -120,7 +169,6 @@ func TestUpdatesAtOnce(t *testing.T) {
 	one, _ := open(t, st, memory.Options{})
 	two, _ := open(t, st, memory.Options{})
 	id := remember(t, one.In("a"), memory.Draft{Kind: memory.Fact, Content: "said:"})
-	require.NoError(t, two.Refresh(t.Context()))
 	var all sync.WaitGroup
 	for i := range 64 {
 		s := []memory.Space{one.In("a"), two.In("a")}[i%2]
@@ -133,7 +181,6 @@ func TestUpdatesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.NoError(t, one.Refresh(t.Context()))
 	r, err := one.In("a").Get(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, "said:"+strings.Repeat(" w", 64), r.Content)

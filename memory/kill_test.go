@@ -63,7 +63,6 @@ func TestAWriterIsKilled(t *testing.T) {
 			kept[id] = memory.Stats{Helped: max(kept[id].Helped, s.Helped)}
 		}
 	}
-	require.NoError(t, b.Refresh(t.Context()))
 	again, _ := open(t, st, memory.Options{})
 	var followed, opened []memory.Record
 	for r, err := range b.In("a").All(t.Context()) {

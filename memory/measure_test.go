@@ -323,7 +323,7 @@ func TestPrecision(t *testing.T) {
 		for id, v := range ids {
 			for by, w := range ids {
 				if w.ID == v.SupersededBy {
-					require.NoError(t, b.In(in(v.User, v.Scope[0])).Supersede(t.Context(), id, by))
+					require.NoError(t, supersede(t.Context(), b.In(in(v.User, v.Scope[0])), id, by))
 				}
 			}
 		}

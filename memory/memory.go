@@ -8,10 +8,9 @@
 //
 // Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words
 // in equal order, where capitals count in words like MB and userId. All else stays apart. One memory replaces
-// another where a Slot, Supersedes or [Space.Supersede] says so, and never by a guess; of Facts that answer a
-// query about as well, the newer one comes first, unless it has another word, or actor, in the place of one
-// that the query names. A memory that is not used loses recency, and is found all the same. [Space.Maintain]
-// archives only what nobody vouches for.
+// another where a Slot or Supersedes says so, and never by a guess; of Facts that answer a query about as well,
+// the newer one comes first, unless it has another word, or actor, in the place of one that the query names. A
+// memory that is not used loses recency, and is found. [Space.Maintain] archives only what nobody vouches for.
 //
 // # Where things are
 //
@@ -23,7 +22,7 @@
 //
 // All methods may be called concurrently. A write is one conditional commit, durable when the call returns. A
 // tenant's are all in memory: beside texts some 430 bytes each, and 4 KB a scope. Several processes may share
-// a store that is a [store.Changer]: what another wrote is seen after [Bank.Refresh].
+// a store that is a [store.Changer]: whoever reads sees what another wrote.
 package memory
 
 import (

@@ -110,7 +110,6 @@ func TestModel(t *testing.T) {
 					m.Strengthened, m.Helped, m.Unused = m.Strengthened+1+o.Strengthened, m.Helped+o.Helped, m.Unused+o.Unused
 					m.Archived = false
 					delete(model, b)
-					require.NoError(rt, banks[0].Refresh(t.Context()))
 					got, err := banks[0].In(s).Get(t.Context(), b)
 					require.True(rt, err == nil && got.ID == a, "found by the id of what was merged into it")
 				}
@@ -118,7 +117,6 @@ func TestModel(t *testing.T) {
 			"revoke": func(rt *rapid.T) {
 				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
 				b := rapid.SampledFrom(banks).Draw(rt, "bank")
-				require.NoError(rt, b.Refresh(t.Context()))
 				n, err := b.In(s).Revoke(t.Context(), memory.Source{Origin: memory.Web, Ref: "r"})
 				require.NoError(rt, err)
 				for _, id := range ids(s) {
@@ -139,7 +137,7 @@ func TestModel(t *testing.T) {
 			"archive": func(rt *rapid.T) {
 				s := rapid.SampledFrom(scopes).Draw(rt, "scope")
 				id := rapid.SampledFrom(append(ids(s), "none")).Draw(rt, "id")
-				err := rapid.SampledFrom(banks).Draw(rt, "bank").In(s).Archive(t.Context(), id, true)
+				err := archive(t.Context(), rapid.SampledFrom(banks).Draw(rt, "bank").In(s), id, true)
 				require.Equal(rt, model[id] == nil, err != nil)
 				if err == nil {
 					model[id].Archived = true
@@ -156,7 +154,6 @@ func TestModel(t *testing.T) {
 			"": func(rt *rapid.T) {
 				c.add(time.Minute)
 				for _, b := range banks {
-					require.NoError(rt, b.Refresh(t.Context()))
 					for _, s := range scopes {
 						n := 0
 						for r, err := range b.In(s).All(t.Context()) {
@@ -231,9 +228,9 @@ func TestBanksAgree(t *testing.T) {
 			},
 			"merge":     func(rt *rapid.T) { _ = sp(rt).Merge(t.Context(), id(rt), id(rt), id(rt)) },
 			"forget":    func(rt *rapid.T) { _ = sp(rt).Forget(t.Context(), id(rt)) },
-			"archive":   func(rt *rapid.T) { _ = sp(rt).Archive(t.Context(), id(rt), rapid.Bool().Draw(rt, "a")) },
+			"archive":   func(rt *rapid.T) { _ = archive(t.Context(), sp(rt), id(rt), rapid.Bool().Draw(rt, "a")) },
 			"trust":     func(rt *rapid.T) { _ = sp(rt).Trust(t.Context(), id(rt)) },
-			"supersede": func(rt *rapid.T) { _ = sp(rt).Supersede(t.Context(), id(rt), id(rt)) },
+			"supersede": func(rt *rapid.T) { _ = supersede(t.Context(), sp(rt), id(rt), id(rt)) },
 			"unsupersede": func(rt *rapid.T) {
 				_ = sp(rt).Update(t.Context(), id(rt), func(r *memory.Record) error { r.Supersedes = nil; return nil })
 			},
@@ -252,15 +249,17 @@ func TestBanksAgree(t *testing.T) {
 				_, err := sp(rt).Maintain(t.Context())
 				require.NoError(rt, err)
 			},
-			"refresh": func(rt *rapid.T) { require.NoError(rt, banks[0].Refresh(t.Context())) },
-			"lose":    func(rt *rapid.T) { require.NoError(rt, st.forget(t.Context())) },
+			"read": func(rt *rapid.T) {
+				_, err := banks[0].In("a").Latest(t.Context(), "", 1)
+				require.NoError(rt, err)
+			},
+			"lose": func(rt *rapid.T) { require.NoError(rt, st.forget(t.Context())) },
 			"same": func(rt *rapid.T) {
 				c.add(time.Minute)
 				var all []string
 				now := c.now
 				for _, b := range append(banks, open()) {
 					c.now = now
-					require.NoError(rt, b.Refresh(t.Context()))
 					var s strings.Builder
 					for r, err := range b.In("a").All(t.Context()) {
 						require.NoError(rt, err)

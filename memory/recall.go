@@ -90,7 +90,8 @@ func (f *found) hit() Hit {
 
 // ask checks a query and completes it.
 func (s Space) ask(ctx context.Context, q *Query) (*ask, error) {
-	err := cmp.Or(s.scope.Check(), checkVector(q.Vector), checkTime(q.At), checkTime(q.Since),
+	_, err := s.now(ctx)
+	err = cmp.Or(err, checkVector(q.Vector), checkTime(q.At), checkTime(q.Since),
 		store.Limit("query", len(q.Text), MaxText), store.Limit("K", q.K, maxK),
 		refuse(q.K < 0, "K must not be negative"),
 		refuse(!(q.Floor >= 0 && q.Floor <= 1), "Floor must be in [0,1]"))
@@ -366,63 +367,18 @@ func linked(a *ask, fs []found) (hits []Hit) {
 	return hits
 }
 
-// Explain says where a memory comes for a query, whatever the K and Floor of that: the Hit, and in words its
-// place, or why it is left out. A memory that is left out has no Score.
-func (s Space) Explain(ctx context.Context, q Query, id ID) (h Hit, why string, err error) {
-	q.K = maxK
-	a, err := s.ask(ctx, &q)
-	if err != nil {
-		return h, "", err
-	}
-	for _, t := range a.tables {
-		r := t.current(id)
-		if r == nil {
-			continue
-		}
-		fs, err := s.find(ctx, a)
-		if err != nil {
-			return h, "", err
-		}
-		if i := slices.IndexFunc(fs, func(f found) bool { return f.r == r && f.score > 0 }); i >= 0 {
-			return fs[i].hit(), fmt.Sprintf("%d of %d", i+1, len(fs)), nil
-		}
-		due := s.due(a)
-		if i := slices.IndexFunc(due, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
-			return due[i], "a Rule whose turn it is", nil
-		}
-		t.mu.RLock()
-		defer t.mu.RUnlock()
-		return Hit{Record: t.export(r)}, t.why(a, r), nil
-	}
-	return h, "", fmt.Errorf("memory: %q: %w", id, store.ErrNotFound)
-}
-
-// why says which filter leaves a record out.
-func (t *table) why(a *ask, r *record) string {
-	switch o := t.standing(r, a.begun()); {
-	case o != r:
-		return "superseded by " + string(o.id)
-	case r.is(Rule):
-		return "a Rule whose turn it is not, or that nobody vouches for"
-	case r.Archived && !a.Archived:
-		return "archived, and other memories match"
-	case !a.wants(r):
-		return "of another kind, time or trust"
-	default:
-		return "no word of the query stands in it or near it"
-	}
-}
-
 // Get returns a memory, also by the id of one that was merged into it. An unknown id is [store.ErrNotFound].
 func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
-	t := s.table()
-	if r := t.current(id); r != nil {
+	t, err := s.now(ctx)
+	if r := t.current(id); r != nil && err == nil {
 		t.mu.RLock()
 		defer t.mu.RUnlock()
 		return t.export(r), nil
 	}
-	// Another process may have written it just now. It is no Update: Get is called within others' Updates, too.
-	r, err := s.read(ctx, s.b.g.Store(), id)
+	var r *record
+	if err == nil { // another process may have written it just now
+		r, err = s.read(ctx, s.b.g.Store(), id)
+	}
 	if err != nil {
 		return out, fmt.Errorf("memory: %w", err)
 	}
@@ -432,7 +388,11 @@ func (s Space) Get(ctx context.Context, id ID) (out Record, err error) {
 // All yields all memories of the scope as they are now, the oldest At first.
 func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		t := s.table()
+		t, err := s.now(ctx)
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
 		for _, r := range t.snapshot() {
 			t.mu.RLock()
 			out := t.export(r)
@@ -445,11 +405,11 @@ func (s Space) All(ctx context.Context) iter.Seq2[Record, error] {
 }
 
 // Latest returns the last n memories of a thread, in the order of At, then as they came, then of their IDs.
-func (s Space) Latest(_ context.Context, thread string, n int) (out []Record, err error) {
-	t := s.table()
+func (s Space) Latest(ctx context.Context, thread string, n int) (out []Record, err error) {
+	t, err := s.now(ctx)
 	thread = s.tidyName(thread)
-	if t == nil || thread == "" {
-		return nil, s.scope.Check()
+	if t == nil || thread == "" || err != nil {
+		return nil, err
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()

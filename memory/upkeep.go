@@ -61,7 +61,10 @@ const similarity, maxNear = 0.85, 1000
 // or more; kind, trust, actor, thread and slot are one) and lists the first 1,000 pairs, the older first, for
 // a person or a model to [Space.Merge]. Episodes are neither. It looks at the 32 its words find best.
 func (s Space) Consolidate(ctx context.Context) (merged int, near [][2]ID, err error) {
-	t := s.table()
+	t, err := s.now(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
 	for _, r := range t.snapshot() {
 		if r = t.current(r.id); r == nil || r.is(Episode) {
 			continue
@@ -136,10 +139,11 @@ func cosine(a, b []text.Term) float64 {
 
 // Health counts the memories of the scope by kind, those in quarantine, and adds up the Stats of all. The
 // counts are valid beside an error: it is the last one of the Embedder, which tries again.
-func (s Space) Health(context.Context) (memories map[Kind]int, quarantined int, all Stats, err error) {
+func (s Space) Health(ctx context.Context) (memories map[Kind]int, quarantined int, all Stats, err error) {
 	memories = map[Kind]int{}
 	var sums counts
-	for _, r := range s.table().snapshot() {
+	t, err := s.now(ctx)
+	for _, r := range t.snapshot() {
 		memories[kinds[r.Kind]]++
 		if !r.Trusted {
 			quarantined++
@@ -151,7 +155,7 @@ func (s Space) Health(context.Context) (memories map[Kind]int, quarantined int, 
 	if m := s.b.embeds; m != nil {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		err = m.err
+		err = cmp.Or(err, m.err)
 	}
-	return memories, quarantined, all, cmp.Or(s.scope.Check(), err)
+	return memories, quarantined, all, err
 }
