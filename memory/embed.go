@@ -26,9 +26,10 @@ import (
 // again, after a pause of a second that grows to five minutes, whatever the server says of waiting: for one
 // text, then for twice as many each time, up to 32. So a text that it refuses holds up no other. Such a text
 // is found by its words, and is sent again every five minutes: cut what is too long for the model. A recall
-// waits for Embed, up to 2 s or half of what its context has left, and a learn.Layer makes up to three a
-// case: return an error after some 200 ms, and words alone are used. Embed may be called concurrently. Model
-// names the model and, if it can be chosen, the dimension: under another name all vectors are made anew.
+// waits for Embed, up to 2 s or half of what its context has left, also where Embed ignores its context. Where
+// 200 ms or more have brought no vector, recalls go by words alone for 5 s: so a learn.Layer waits once for a
+// case, and else calls Embed up to three times. Embed may be called concurrently. Model names the model and,
+// if it can be chosen, the dimension: under another name all vectors are made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string
@@ -38,6 +39,9 @@ const (
 	embedBatch   = 32
 	embedTimeout = time.Minute     // of a batch
 	queryTimeout = 2 * time.Second // of a query; then its words have to do
+	queryFair    = queryTimeout / 10
+	queryRest    = 5 * time.Second // of all queries, after one that failed
+	maxAsking    = 64              // queries that have not returned; then, too, words have to do
 	queriesKept  = 256
 	longestPause = 5 * time.Minute // after errors
 	maxDimension = 8192
@@ -53,10 +57,12 @@ type embeds struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 	wake    chan struct{}
+	asking  chan struct{} // held by each query that has not returned
 
 	mu      sync.Mutex
 	waiting []waiting // records that may lack a vector
 	err     error     // the last one
+	failed  time.Time // when a query last did
 }
 
 type waiting struct {
@@ -66,6 +72,7 @@ type waiting struct {
 
 func newEmbeds(b *Bank) (*embeds, error) {
 	m := &embeds{Embedder: b.o.Embedder, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	m.asking = make(chan struct{}, maxAsking)
 	m.queries, _ = lru.New[string, []float32](queriesKept)     // an error: of a size of 0
 	m.ctx, m.cancel = context.WithCancel(context.Background()) // which Close ends
 	var err error
@@ -181,12 +188,39 @@ func (m *embeds) query(ctx context.Context, text string) []float32 {
 	if ends, is := ctx.Deadline(); is { // half of the time is for what words find
 		most = max(1, min(most, time.Until(ends)/2))
 	}
-	vs, err := m.vectors(ctx, most, []string{text})
-	if err != nil {
+	m.mu.Lock()
+	rests := time.Since(m.failed) < queryRest
+	m.mu.Unlock()
+	if rests {
 		return nil
 	}
-	v := slices.Clone(vs[0])
-	m.queries.Add(text, v)
+	select {
+	case m.asking <- struct{}{}:
+	default:
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	got := make(chan []float32, 1)
+	go func() { // which Embed may hold for longer than its context has
+		defer func() { <-m.asking }()
+		var v []float32
+		if vs, err := m.vectors(limited, 0, []string{text}); err == nil {
+			v = slices.Clone(vs[0])
+			m.queries.Add(text, v)
+		}
+		got <- v
+	}()
+	var v []float32
+	select {
+	case v = <-got:
+	case <-limited.Done():
+	}
+	if v == nil && ctx.Err() == nil && most >= queryFair {
+		m.mu.Lock()
+		m.failed = time.Now()
+		m.mu.Unlock()
+	}
 	return v
 }
 

@@ -400,33 +400,43 @@ func (l *letters) Embed(_ context.Context, texts []string) (out [][]float32, _ e
 	return out, nil
 }
 
-// hanging is an Embedder of a server that does not answer.
-type hanging struct{ letters }
+// hanging is an Embedder of a server that does not answer, and may ignore its context.
+type hanging struct {
+	letters
+	deaf time.Duration
+}
 
-func (*hanging) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+func (h *hanging) Embed(ctx context.Context, _ []string) ([][]float32, error) {
 	<-ctx.Done()
+	time.Sleep(h.deaf) // in the bubble
 	return nil, ctx.Err()
 }
 
-// A recall goes on with words while its context has time left.
+// A recall goes on with words while its context has time left. Those that come soon after it do not wait.
 func TestEmbedderHangs(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Embedder: &hanging{}})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, b.Close()) }()
-		fact(t, b.In("a"), "apple")
-		for most, took := range map[time.Duration]time.Duration{300 * time.Millisecond: 150 * time.Millisecond, time.Minute: 2 * time.Second} {
-			ctx, cancel := context.WithTimeout(t.Context(), most)
-			began := time.Now()
-			hits, err := b.In("a").Recall(ctx, memory.Query{Text: "apple"})
+	for _, deaf := range []time.Duration{0, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Embedder: &hanging{deaf: deaf}})
 			require.NoError(t, err)
-			require.Len(t, hits, 1)
-			require.Equal(t, took, time.Since(began))
-			require.NoError(t, ctx.Err())
-			cancel()
-		}
-	})
+			defer func() { require.NoError(t, b.Close()) }()
+			fact(t, b.In("a"), "apple")
+			for i, c := range []struct{ most, took, rest time.Duration }{
+				{300 * time.Millisecond, 150 * time.Millisecond, 0}, // what had no time says nothing of the Embedder
+				{time.Minute, 2 * time.Second, 0}, {time.Minute, 0, 5 * time.Second}, {time.Second, time.Second / 2, 0}, {time.Minute, 0, 0},
+			} {
+				ctx, cancel := context.WithTimeout(t.Context(), c.most)
+				began := time.Now()
+				hits, err := b.In("a").Recall(ctx, memory.Query{Text: fmt.Sprint("apple ", i)})
+				require.NoError(t, err)
+				require.Len(t, hits, 1)
+				require.Equal(t, c.took, time.Since(began), "%d", i)
+				require.NoError(t, ctx.Err())
+				cancel()
+				time.Sleep(c.rest)
+			}
+		})
+	}
 }
 
 func TestVectorsAddToWords(t *testing.T) {
