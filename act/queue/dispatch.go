@@ -34,7 +34,8 @@ type dispatch struct {
 // Dispatch calls h for jobs as they become due, n at a time, and renews their leases, until ctx ends. Then it
 // lets the jobs under way end for 30 s, gives those back that do not, without a spent attempt, and returns
 // nil once every handler has returned: one that ignores its context holds Dispatch, and others get its job.
-// If the store is closed it begins no more jobs, and returns the error.
+// If the store is closed it begins no more jobs, and returns the error. While there is nothing to do it looks
+// every 2 s for what other processes have added; on PostgreSQL that is a transaction each time.
 func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 	if n < 1 || h == nil {
 		return fmt.Errorf("queue: %w: dispatch needs a worker and a handler", store.ErrInvalid)
@@ -70,15 +71,28 @@ func (d *dispatch) sweep() {
 		if _, err := d.Sweep(d.ctx, d.o.Now().Add(-retention)); err != nil && d.ctx.Err() == nil {
 			d.o.Logger.Warn("queue: sweep", "error", err)
 		}
-		d.pause(sweeping)
+		d.pause(sweeping, nil)
 	}
 }
 
-func (d *dispatch) pause(t time.Duration) {
+func (d *dispatch) pause(t time.Duration, added <-chan struct{}) {
 	select {
 	case <-time.After(t):
+	case <-added:
 	case <-d.ctx.Done():
 	}
+}
+
+// rest waits until it is worth to look again: for longer each time, but not beyond what is due here.
+func (d *dispatch) rest(looks int) {
+	d.mu.Lock()
+	due, ok := d.index.waiting.Min()
+	d.mu.Unlock()
+	wait := min(poll<<min(looks-1, 8), maxPoll)
+	if ok {
+		wait = max(poll, min(wait, time.Unix(0, due.wake).Sub(d.o.Now())))
+	}
+	d.pause(wait, d.added)
 }
 
 // next claims a job. When there is none, one worker looks again and again, and the others wait for it.
@@ -92,7 +106,7 @@ func (d *dispatch) next() (Job, error) {
 			d.o.Logger.Warn("queue: claim", "error", err)
 		}
 		if looks > 0 {
-			d.pause(poll)
+			d.rest(looks)
 			continue
 		}
 		select {

@@ -33,6 +33,7 @@ const (
 	pause      = time.Minute // of a rate limit that names no wait
 	maxPause   = 24 * time.Hour
 	poll       = 100 * time.Millisecond // until Dispatch looks again for what is due, or ends a job again
+	maxPoll    = 2 * time.Second        // while there is nothing
 	drain      = 30 * time.Second       // of the jobs under way, when Dispatch ends
 	sweeping   = time.Hour
 	retention  = 90 * 24 * time.Hour // of what has ended
@@ -51,6 +52,7 @@ type Queue struct {
 	g *store.Group
 	o Options
 
+	added  chan struct{} // has one when a job of this Queue may be due
 	mu     sync.Mutex
 	index  index
 	scopes map[store.Scope]bool // that have jobs, or had
@@ -61,6 +63,7 @@ type Queue struct {
 // of a tenant, see store.Sub, where an Agent or a Layer has the same store; else the tenant is "_".
 func Open(ctx context.Context, g *store.Group, o *Options) (*Queue, error) {
 	q := &Queue{g: g, o: *cmp.Or(o, &Options{}), index: newIndex(), scopes: map[store.Scope]bool{}}
+	q.added = make(chan struct{}, 1)
 	q.o.Now = call.Clock(q.o.Now)
 	q.o.Sanitizer = cmp.Or(q.o.Sanitizer, redact.New(nil))
 	q.o.Logger = cmp.Or(q.o.Logger, slog.New(slog.DiscardHandler))
@@ -109,6 +112,10 @@ func (q *Queue) put(b *store.Batch, r *record) error {
 		defer q.mu.Unlock()
 		q.scopes[r.Scope], r.rev = true, rev
 		q.index.set(r, q.o.Now())
+		select {
+		case q.added <- struct{}{}:
+		default:
+		}
 	})
 	return codec.Put(b, r.key, r, store.At(r.rev))
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -485,6 +487,55 @@ func TestHeartbeatAndEndInOneCommit(t *testing.T) {
 		time.Sleep(time.Hour)
 		_, err = q.Claim(t.Context())
 		require.ErrorIs(t, err, queue.ErrEmpty)
+	})
+}
+
+// polled counts how often what others have changed is read.
+type polled struct {
+	store.Changer
+	reads atomic.Int64
+}
+
+func (p *polled) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+	p.reads.Add(1)
+	return p.Changer.Changes(ctx, prefix, after)
+}
+
+// While nothing comes Dispatch looks seldom. A job of its own process is begun at once, and when it is due; that of
+// another one within 2 s.
+func TestIdleDispatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &polled{Changer: store.NewMem()}
+		var queues []*queue.Queue
+		for range 2 {
+			q, err := queue.Open(t.Context(), store.NewGroup(st), nil)
+			require.NoError(t, err)
+			queues = append(queues, q)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		begun := make(chan time.Time, 1)
+		var all sync.WaitGroup
+		all.Go(func() {
+			assert.NoError(t, queues[0].Dispatch(ctx, 4, func(context.Context, *queue.Job) ([]queue.Draft, error) {
+				begun <- time.Now()
+				return nil, nil
+			}))
+		})
+		for _, c := range []struct {
+			by       int
+			in, most time.Duration
+		}{{by: 0}, {by: 0, in: 1500 * time.Millisecond}, {by: 1, most: 2 * time.Second}} {
+			time.Sleep(10 * time.Second)
+			before := st.reads.Load()
+			time.Sleep(time.Minute)
+			require.LessOrEqual(t, st.reads.Load()-before, int64(31))
+			at := time.Now().Add(c.in)
+			add(t, queues[c.by], queue.Draft{At: at})
+			took := (<-begun).Sub(at)
+			require.True(t, 0 <= took && took <= c.most, "%v", took)
+		}
+		stop()
+		all.Wait()
 	})
 }
 
