@@ -32,8 +32,8 @@ func (v View) Journal(ctx context.Context, id string) iter.Seq2[Event, error] {
 
 // Watch yields the events of a run that are kept, from the first on, and follows it until it has ended.
 //
-// The id "" stands for no run, and yields none of their events: an empty one says when to look again, at once
-// and whenever a run of the Agent, of whatever scope, may have gone on, until ctx ends. It may be for several.
+// The id "" stands for no run, and yields none of their events: an empty one says when to look again, at
+// once and whenever a run of the Agent, of any scope, may have gone on, until ctx ends.
 func (v View) Watch(ctx context.Context, id string) iter.Seq2[Event, error] {
 	if id != "" {
 		return v.events(ctx, id, true)

@@ -181,7 +181,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		}
 		var missing []string
 		if filled, missing = redact.Fill(a.inputs, a.call.Inputs, inner.secrets); len(missing) > 0 {
-			return nil, fmt.Errorf("%w: %s: the secret %s is not listed, or not all of a value", errInputs, a.Name, missing[0])
+			return nil, fmt.Errorf("%w: %s: secret %s: unlisted, or not all of a value", errInputs, a.Name, missing[0])
 		}
 	}
 	if a.Irreversible {

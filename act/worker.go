@@ -72,7 +72,7 @@ type Worker struct {
 	Blast        Blast              // zero: a mistake reaches nobody else
 	Irreversible bool               // made once a run, or asks, see [Do]; asks in a plan that fires
 	AskAbove     map[string]float64 // by input: asks if it is further from 0 than that, no number, or absent
-	Secrets      []string           // names of those that it gets, by [Secret], or as a value where its inputs have it
+	Secrets      []string           // names of those that it gets, by [Secret] or as values of its inputs
 	input        *schema.Schema     // compiled, of one that a Runner has
 }
 

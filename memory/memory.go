@@ -88,11 +88,11 @@ type Draft struct {
 	Trigger    string    `cbor:"2,keyasint,omitzero"` // the situation; of a Rule: what brings it, one a line
 	Content    string    `cbor:"3,keyasint,omitzero"`
 	Key        string    `cbor:"4,keyasint,omitzero"` // the same Key in a scope is the same memory, for 90 days
-	At         time.Time // when it happened or began to hold, in the zone of its dates; zero: now, in that of Now
+	At         time.Time // when it happened or began to hold, in the zone of its dates; zero: now, in Now's
 	Source     Source    `cbor:"5,keyasint,omitzero"`
 	Actor      string    `cbor:"6,keyasint,omitzero"`  // who said or did it
 	Thread     string    `cbor:"7,keyasint,omitzero"`  // the conversation it belongs to
-	Slot       string    `cbor:"8,keyasint,omitzero"`  // a value's name ("budget"): a later Fact in it replaces this
+	Slot       string    `cbor:"8,keyasint,omitzero"`  // a value's name ("budget"): a later Fact replaces this
 	Supersedes []ID      `cbor:"9,keyasint,omitzero"`  // memories of the scope that do not hold any more
 	Links      []Link    `cbor:"10,keyasint,omitzero"` // what it goes with; see Query.Linked
 

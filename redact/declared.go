@@ -64,7 +64,7 @@ var (
 )
 
 // encodings returns a value as it is and as it is written in other notations, also in JSON within JSON, as
-// logs have it. In base64 there are three, by its place in what is encoded, of the characters that are its own.
+// logs have it. In base64 there are three, by its place in what is encoded, of characters that are its own.
 func encodings(v string) []string {
 	forAll, _ := json.Marshal(v) // with <, > and & escaped; a string can be encoded
 	hexed := hex.EncodeToString([]byte(v))

@@ -4,10 +4,10 @@
 // like a secret goes. [Sanitizer.Data] is for inputs and results, which must stay as they are to be used: it
 // takes only declared values and tokens of a known issuer's form, and leaves valid JSON valid.
 //
-// A declared value becomes [secret NAME], also where it is encoded, and [Fill] puts it back for a call that may have
-// it. What is found otherwise becomes [redacted:KIND] for good. Not found are words without a context,
-// undeclared secrets in base64 or percent-encoding, payment cards, and what two texts have a part of each.
-// All methods take time linear in the length of the text and return a text without secrets as it is.
+// A declared value becomes [secret NAME], also where it is encoded, and [Fill] puts it back for a call that
+// may have it. What is found otherwise becomes [redacted:KIND] for good. Not found are words without a
+// context, undeclared secrets in base64 or percent-encoding, payment cards, and what two texts have a part of
+// each. All methods take time linear in the length of the text and return a text without secrets as it is.
 package redact
 
 import (

@@ -57,8 +57,8 @@ var forms = func() (forms [256][256][]*form) {
 // lower makes lower-case letters of upper-case ones, and whatever of other bytes.
 func lower(c byte) byte { return c | 0x20 }
 
-// scan returns a text with marks in the place of declared values and of what the forms find. At each place the
-// first row of forms.txt that finds something decides, and the scan goes on behind what it has found.
+// scan returns a text with marks in the place of declared values and of what the forms find. At each place
+// the first row of forms.txt that finds something decides, and the scan goes on behind what it has found.
 func (s *sanitizer) scan(text string, prose bool) string {
 	if s.declared != nil {
 		text = s.declared.Replace(text)

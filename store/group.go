@@ -125,8 +125,8 @@ func (g *Group) Refresh(ctx context.Context) error {
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and
 // is returned; the other functions of the commit are not affected. If ctx ends before f was run, Update
 // returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
-// commits. ErrConflict is returned where f stages the same condition on a key again, after it did not hold, and
-// after 100 runs of f, each of which met another's change.
+// commits. ErrConflict is returned where f stages the same condition on a key again, after it did not hold,
+// and after 100 runs of f, each of which met another's change.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	u := &update{ctx: ctx, f: f, prefix: g.prefix}
 	g.mu.Lock()

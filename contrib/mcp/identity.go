@@ -90,7 +90,7 @@ func (s *server) identityTools() {
 	add(s, reads, "arete_get_identity", "Returns what is known about the person or project. For a task, "+
 		"arete_context is shorter.", on(me, s.getIdentity))
 	add(s, again|destroys, "arete_update_identity", "Adds a fact about the person or project, or changes one.",
-		on(me, s.updateIdentity))
+		on(me, s.updateFact))
 	add(s, reads, "arete_get_recent_context", "Returns what has happened lately, such as pages that were "+
 		"visited.", on(me, s.recentContext))
 	add(s, 0, "arete_add_context_event", "Keeps an event, of which facts may be inferred.", on(me, s.addEvent))
@@ -108,7 +108,7 @@ func (s *server) getIdentity(ctx context.Context, _ caller, me person, _ none) (
 
 var categories = []string{"", "core", "expertise", "preference", "context", "focus"}
 
-func (s *server) updateIdentity(ctx context.Context, c caller, me person, in updateIn) (out factOut, err error) {
+func (s *server) updateFact(ctx context.Context, c caller, me person, in updateIn) (out factOut, err error) {
 	f := identity.Fact{
 		ID: in.FactID, Content: in.Content, Category: in.Category, SourceRef: in.SourceRef,
 		Source: identity.Conversation,

@@ -352,7 +352,7 @@ func (s *server) explain(ctx context.Context, name string, err error) string {
 type recallIn struct {
 	Query     string        `json:"query,omitempty" jsonschema:"in words; empty: what has helped most lately"`
 	Limit     int           `json:"limit,omitempty" jsonschema:"up to 50; 10 if there is none"`
-	Kinds     []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; none: all"`
+	Kinds     []memory.Kind `json:"kinds,omitempty" jsonschema:"failure, pattern, fact, episode, rule; or all"`
 	Floor     float64       `json:"min_relevance,omitempty" jsonschema:"0 to 1; .5: nothing if nothing is known"`
 	Situation string        `json:"situation,omitempty" jsonschema:"the kind of case: what helped in it counts"`
 }
@@ -535,7 +535,7 @@ type none struct{}
 
 type healthOut struct {
 	State       string              `json:"state" jsonschema:"no_data, healthy, struggling or failing"`
-	Text        string              `json:"text" jsonschema:"how many runs were delivered, of the scope and those below"`
+	Text        string              `json:"text" jsonschema:"how many runs were delivered, here and below"`
 	Memories    map[memory.Kind]int `json:"memories" jsonschema:"how many of each kind"`
 	Quarantined int                 `json:"quarantined" jsonschema:"memories that nobody vouches for"`
 }

@@ -138,8 +138,8 @@ func (q *statements) fill(schema string) {
 	// What changed behind revision $2 and key $3, from key $5 to $6, and a last row: the revision up to which
 	// the snapshot has all, and whether what was deleted there after revision $1 is not known any more.
 	q.changes = in(`(SELECT key, value, rev, false FROM {{schema}}.arc_entries
-			WHERE (rev, key) > ($2::bigint, $3::bytea) AND key >= $5 AND key < $6 AND (value IS NOT NULL OR $1::bigint > 0)
-			ORDER BY rev, key LIMIT $4::bigint)
+			WHERE (rev, key) > ($2::bigint, $3::bytea) AND key >= $5 AND key < $6
+			AND (value IS NOT NULL OR $1::bigint > 0) ORDER BY rev, key LIMIT $4::bigint)
 		UNION ALL SELECT NULL, NULL,
 			greatest(0, (SELECT max(floor) FROM {{schema}}.arc_floors), (SELECT max(rev) FROM {{schema}}.arc_entries)),
 			$1 < 9223372036854775807 AND ($1 > (SELECT last_value FROM {{schema}}.arc_revisions) OR $1 > 0 AND

@@ -90,7 +90,7 @@ func (w *Workspace) Program(t tools.Tool, argv ...string) tools.Tool {
 
 // Shell is a tool that runs a command line with sh. It is Gated: a person allows each.
 func (w *Workspace) Shell() tools.Tool {
-	t := tools.Func("shell", "Runs a command line with sh, in the working folder.", func(ctx context.Context, in struct {
+	t := tools.Func("shell", "Runs a command line in the working folder.", func(ctx context.Context, in struct {
 		Command string `json:"command"`
 	}) (string, error) {
 		return w.Text(ctx, nil, "sh", "-c", in.Command)
@@ -157,14 +157,14 @@ func (w *Workspace) Files() []tools.Tool {
 			case err != nil:
 				return "", err
 			case !p.known[p.digest(in.Path, old)]:
-				return "", fmt.Errorf("%s is there, and not as you have read it whole: read it, or use edit_file", in.Path)
+				return "", fmt.Errorf("%s is not as you have read it whole: read it, or use edit_file", in.Path)
 			case in.Text == "":
 				return "", errors.New("there is no text")
 			}
 			p.known[p.digest(in.Path, in.Text)] = true
 			return "written", p.write(in.Path, old, in.Text)
 		}),
-		tool(w, "edit_file", "Puts a text in the place of one that stands once in a file.", func(p *place, in struct {
+		tool(w, "edit_file", "Puts a text in the place of one that a file has once.", func(p *place, in struct {
 			Path string `json:"path"`
 			Old  string `json:"old" jsonschema:"to the letter, with so much around it that it stands there once"`
 			New  string `json:"new"`

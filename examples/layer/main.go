@@ -89,7 +89,8 @@ func (a *agent) ask(ctx context.Context, messages []message) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/chat/completions", bytes.NewReader(body))
+	url := a.url + "/chat/completions"
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return message{}, err
 	}

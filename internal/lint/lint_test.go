@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,11 +13,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
 
-const module, home = "github.com/arc-learn/arc", "github.com/arc-learn/arc"
+const module = "github.com/arc-learn/arc"
 
 // arrows has what each package may import of arc; it may also import what those may. A package that is not named has
 // the arrows of the folder above it. "all" is every package. Tests may import any.
@@ -61,7 +63,7 @@ func may(from, to string) bool {
 }
 
 // faults returns what is wrong in a file of the tree, whose name is relative to its root.
-func faults(name string, src any) (out []string, err error) {
+func faults(name string, src []byte) (out []string, err error) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, src, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
@@ -70,12 +72,14 @@ func faults(name string, src any) (out []string, err error) {
 	from := row(path.Dir(filepath.ToSlash(name)))
 	for _, i := range file.Imports {
 		imported, _ := strconv.Unquote(i.Path.Value)
-		if imported != module && !strings.HasPrefix(imported, module+"/") {
-			continue
-		}
-		pkg, ours := strings.CutPrefix(imported+"/", home+"/")
-		if to := row(path.Clean(pkg)); !ours || !test && !may(from, to) {
+		pkg, ours := strings.CutPrefix(imported+"/", module+"/")
+		if ours && !test && !may(from, row(path.Clean(pkg))) {
 			out = append(out, name+" must not import "+imported)
+		}
+	}
+	for i, line := range strings.Split(string(src), "\n") {
+		if utf8.RuneCountInString(line) > 110 && !test {
+			out = append(out, fmt.Sprintf("%s:%d: over 110 columns", name, i+1))
 		}
 	}
 	// A test that starts processes waits in their time.
@@ -136,22 +140,24 @@ func TestRules(t *testing.T) {
 		name, src string
 		faults    int
 	}{
-		{"store/x.go", imports(home + "/redact"), 1},
-		{"store/x_test.go", imports(home + "/redact"), 0},
-		{"memory/identity/x.go", imports(home + "/redact"), 0},
-		{"memory/x.go", imports(home + "/rank"), 1},
-		{"act/tools/x.go", imports(home + "/memory"), 0},
-		{"act/x.go", imports(home), 1},
-		{"act/queue/x.go", imports(home), 0},
-		{"x.go", imports(home + "/act/queue"), 1},
-		{"x.go", imports(home + "/learn"), 0},
-		{"contrib/x/x.go", imports(home + "/reason/goal"), 0},
+		{"store/x.go", imports(module + "/redact"), 1},
+		{"store/x_test.go", imports(module + "/redact"), 0},
+		{"memory/identity/x.go", imports(module + "/redact"), 0},
+		{"memory/x.go", imports(module + "/rank"), 1},
+		{"act/tools/x.go", imports(module + "/memory"), 0},
+		{"act/x.go", imports(module), 1},
+		{"act/queue/x.go", imports(module), 0},
+		{"x.go", imports(module + "/act/queue"), 1},
+		{"x.go", imports(module + "/learn"), 0},
+		{"contrib/x/x.go", imports(module + "/reason/goal"), 0},
 		{"rank/x_test.go", "package x\nfunc f() { time.Sleep(1) }", 1},
 		{"rank/x_test.go", "package x\nimport \"os/exec\"\nfunc f() { time.Sleep(1) }", 0},
 		{"rank/x.go", "package x\nfunc f() { time.Sleep(1) }", 0},
+		{"rank/x.go", "package x\n// " + strings.Repeat("é", 107), 0},
+		{"rank/x.go", "package x\n// " + strings.Repeat("é", 108), 1},
 		{"rank/x_test.go", "package x\nfunc f() { synctest.Test(t, func() { go func() { time.Sleep(1) }() }) }", 0},
 	} {
-		found, err := faults(c.name, c.src)
+		found, err := faults(c.name, []byte(c.src))
 		require.NoError(t, err)
 		require.Len(t, found, c.faults, "%s: %s", c.name, c.src)
 	}
