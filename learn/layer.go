@@ -316,9 +316,8 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 	outcomes := l.group.Store().Scan(ctx, store.Range{Prefix: v.c.Scope.Key(givenKind, "")})
 	n, err = codec.Sweep(ctx, l.group, outcomes, func(e store.Entry) bool {
 		var g given
-		return codec.Unmarshal(e.Value, &g) == nil && g.At.Before(before)
+		return v.err == nil && codec.Unmarshal(e.Value, &g) == nil && g.At.Before(before)
 	}, false)
-	v.err = cmp.Or(v.err, err)
 	v.scan(ctx, func(e store.Entry, _ string) {
 		if was := n; v.outlived(ctx, e.Key, before) && v.err == nil {
 			v.err = l.change(ctx, e.Key, func(r *record) {
@@ -328,7 +327,7 @@ func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Durat
 			})
 		}
 	}, planKind, warnKind)
-	return n, v.err
+	return n, cmp.Or(err, v.err)
 }
 
 // Erase removes all that is kept of the scope and of those below it, see docs/recipes.md for what may stay.

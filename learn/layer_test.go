@@ -1430,6 +1430,27 @@ func TestMaintainTogether(t *testing.T) {
 	require.NotNil(t, a.Fires, a.Why)
 }
 
+// A Layer whose parts are of more tenants than its own deletes nothing of another.
+func TestMaintainOfAnotherTenant(t *testing.T) {
+	g := store.NewGroup(store.NewMem())
+	bank, err := memory.Open(t.Context(), g, nil)
+	require.NoError(t, err)
+	defer bank.Close()
+	book, err := rank.Open(t.Context(), g, nil, 1, nil)
+	require.NoError(t, err)
+	in := func(scope memory.Scope) *learn.Layer {
+		l, err := learn.With(g, bank, book, &learn.Options{Scope: scope})
+		require.NoError(t, err)
+		return l
+	}
+	_, err = in("rival").After(t.Context(), learn.Advice{Case: learn.Case{ID: "1", At: time.Unix(9, 0)}}, learn.Outcome{})
+	require.NoError(t, err)
+	n, err := in("acme").Maintain(t.Context(), "rival", 0)
+	require.ErrorIs(t, err, store.ErrInvalid)
+	require.Zero(t, n)
+	require.NoError(t, in("rival").Judge(t.Context(), "rival", "1", learn.Delivered, ""), "it is there")
+}
+
 // What two scopes came to, once each, is kept for as long as it fires.
 func TestMaintainKeepsWhatFires(t *testing.T) {
 	b := open(t, acme(learn.Options{}))
