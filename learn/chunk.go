@@ -209,7 +209,8 @@ func (m *match) wrong(all []*delivery) string {
 func (m *match) leftover() string {
 	a, rest := m.of[0], m.names.String()+m.rest.String()
 	own := append(each(m.values, func(v *value) string { return v.path + " " + word(v.now) }), a.Text)
-	unsaid := func(w string) bool { return !strings.Contains(strings.Join(own, gap), w) }
+	then := append(each(m.values, func(v *value) string { return v.path + " " + word(v.was[0]) }), a.Text)
+	unsaid := func(w string) bool { return !strings.Contains(strings.Join(then, gap), w) }
 	if slices.ContainsFunc(days.FindAllString(rest, -1), unsaid) { // of «last month»
 		return "a call has a day or a year that the case did not say, as if it had been worked out"
 	}

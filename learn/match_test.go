@@ -246,6 +246,10 @@ func TestFire(t *testing.T) {
 				{"remind cy tomorrow", `{"a":"cy"}`, ""},
 				{"remind bo tomorrow", `{"a":"bo"}`, ""},
 			}},
+		{"worked out, and said by the next case", [3]string{"remind al on Friday", `{"a":"al","today":"2026-03-02"}`, `{"a":"al","today":"2026-03-02","on":"2026-03-06"}`},
+			[3]string{"remind bo on Friday", `{"a":"bo","today":"2026-03-04"}`, `{"a":"bo","today":"2026-03-04","on":"2026-03-06"}`}, []row{
+				{"remind cy on Friday", `{"a":"cy","today":"2026-03-06"}`, ""},
+			}},
 		{"worked out, as a name", [3]string{"book for al tomorrow", `{"a":"al"}`, `{"a":"al","on":{"2026-03-06":true}}`},
 			[3]string{"book for bo tomorrow", `{"a":"bo"}`, `{"a":"bo","on":{"2026-03-06":true}}`}, []row{
 				{"book for cy tomorrow", `{"a":"cy"}`, ""},
