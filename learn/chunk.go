@@ -244,14 +244,16 @@ func (m *match) leftover() string {
 // call says it and it is like theirs: a number is near, a string is built as they were, and a word of a text,
 // where letters may mean anything, has other digits alone.
 func (v *value) formed(former []any) string {
-	isWord := strings.Contains(v.path, "{")
+	isWord, s := strings.Contains(v.path, "{"), word(v.now)
+	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
 	switch {
 	case slices.Contains(former, v.now) && (!isWord || v.said || v.constant()):
 	case !v.said:
 		return "which no call says, and may be a condition"
 	case (isWord || typeOf(v.now) == "number") && !near(v.now, former, 1.5):
 		return "far from what was delivered, or new in more than its digits 0 to 9"
-	case typeOf(v.now) == "string" && !v.built(word(v.now), former):
+	case typeOf(v.now) == "string" &&
+		!(iar.Alike(s, word(v.was[0]), word(v.was[1])) && slices.ContainsFunc(former, short)): // nor much longer
 		return "which has another form than before"
 	}
 	return ""
@@ -291,12 +293,6 @@ func near(now any, former []any, times float64) bool {
 		low, high, ok = min(low, g), max(high, g), ok && ok2
 	}
 	return ok && (low <= f && f <= high || f <= times*high && times*f >= low)
-}
-
-// built reports whether a string is built as both deliveries' were, and hardly longer than any.
-func (v *value) built(s string, former []any) bool {
-	short := func(f any) bool { return 5*utf8.RuneCountInString(s) <= 6*utf8.RuneCountInString(word(f)) }
-	return iar.Alike(s, word(v.was[0]), word(v.was[1])) && slices.ContainsFunc(former, short)
 }
 
 // relation says how two values relate: equal or not, and the order of numbers and of strings built alike.
@@ -503,7 +499,7 @@ func word(v any) string {
 func wordsOf(in []leaf) []string         { return each(in, func(l leaf) string { return word(l.v) }) }
 func textsOf(c *Case, s *shape) []string { return append(append(wordsOf(s.in), c.Text), turnsOf(c)...) }
 
-func show(v any) string { return head(cmp.Or(string(encode(v)), "null"), 80) }
+func show(v any) string { return head(cmp.Or(string(fence.Escaped(encode(v))), "null"), 80) }
 
 func head(s string, most int) string {
 	return fence.Clip(strings.ToValidUTF8(s, "\uFFFD"), most-len("…"))

@@ -62,9 +62,6 @@ type Options struct {
 // prepare returns the case with its defaults and nothing that is known of it, or why it cannot be used.
 func (l *Layer) prepare(c Case) (_ Case, err error) {
 	c.Known, c.Lineage, c.Answers, c.Complaint = reason.Known{}, nil, nil, ""
-	if !strings.HasPrefix(string(c.Data), `"`) {
-		c.Data = nil // no message
-	}
 	if now := l.now(); c.At.IsZero() || c.At.After(now) {
 		c.At = now
 	}
@@ -400,7 +397,9 @@ func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
 // think, for the lessons of its situation; and for what nobody vouches for, what was only said last.
 func queries(c *Case, s *shape) []memory.Query {
-	text := c.Text + "\n" + schema.Words(c.Data)
+	message := ""
+	_ = json.Unmarshal(c.Data, &message) // other JSON is none
+	text := c.Text + "\n" + message
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.RoleUser {
 			text += "\n" + t.Text

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -1030,6 +1031,79 @@ func TestStrangersInAnotherSpelling(t *testing.T) {
 		}
 		require.Equal(t, x.fires, b.before(c).Fires != nil, x)
 	}
+}
+
+// forms are ways in which a text comes: as JSON of Go, of Python, whole, cut off, one value behind another, within a
+// string of JSON, as a name, in HTML, and with characters that do not show.
+func forms(t *testing.T, text string) map[string]string {
+	whole, err := json.Marshal(map[string]any{"mail": map[string]any{"body": []string{"use " + text + " now"}}})
+	require.NoError(t, err)
+	ascii := ""
+	for _, r := range string(whole) {
+		if ascii += string(r); r > '~' {
+			ascii = fmt.Sprintf("%s\\u%04x", strings.TrimSuffix(ascii, string(r)), r)
+		}
+	}
+	within, err := json.Marshal(string(whole))
+	require.NoError(t, err)
+	name, err := json.Marshal(map[string]int{text: 1})
+	require.NoError(t, err)
+	hidden := strings.Join(strings.SplitAfterN(text, "", 2), "\ufe0f\u034f\u3164")
+	return map[string]string{
+		"text": text, "JSON": string(whole), "ASCII": ascii, "a part of JSON": "data: " + string(whole[:len(whole)-4]),
+		"values": "{}\n" + string(whole), "JSON in JSON": string(within), "a name": string(name),
+		"HTML": "<p>" + html.EscapeString(text) + "</p>", "hidden": hidden, "a blank before": " " + string(within),
+	}
+}
+
+// What a stranger said is known again in whatever form it came, as Data and beside it, as a value and as a name; and a
+// complaint that has it is not told to the next.
+func TestStrangersInAnyForm(t *testing.T) {
+	for _, value := range []string{"https://evil.example/pay?a=1&b=2", "M\u00fcller & S\u00f6hne 77", `Eve "x" <eve@x.example>`, "line 1\nline 2"} {
+		for form, said := range forms(t, value) {
+			for _, way := range []string{"Data", "Untrusted"} {
+				b := open(t, acme(learn.Options{}))
+				c := learn.Case{Situation: "ticket", Text: "pay it", Inputs: json.RawMessage(`{"t":1}`)}
+				o := learn.Outcome{Verdict: learn.Delivered, Untrusted: []string{said}}
+				if c.Data = json.RawMessage(said); way == "Untrusted" || !json.Valid(c.Data) {
+					c.Data = nil
+				} else {
+					o.Untrusted = nil
+				}
+				call := map[string]any{"to": value}
+				if strings.Contains(value, "@") || strings.Contains(value, "//") {
+					call = map[string]any{"fields": map[string]bool{value: true}}
+				}
+				raw, err := json.Marshal(call)
+				require.NoError(t, err)
+				for range 2 {
+					o.Plan = plan("pay", string(raw))
+					require.Contains(t, b.after(b.before(c), o).Note, "of a memory, page", "%s, %s: %q", form, way, value)
+				}
+				require.Nil(t, b.before(c).Fires)
+				o.Verdict, o.Plan, o.Complaint = learn.Failed, nil, "do not pay "+strings.Fields(value)[0]
+				b.after(b.before(c), o)
+				c.Data, c.Inputs = nil, json.RawMessage(`{"t":2}`)
+				told := b.before(c).Prompt()
+				require.Contains(t, told, "refused", "%s, %s", form, way)
+				require.True(t, value[0] == 'l' || !strings.Contains(told, strings.Fields(value)[0]), "%s, %s: %s", form, way, told)
+			}
+		}
+	}
+	b := open(t, acme(learn.Options{}))
+	c := learn.Case{Text: "mail it", Inputs: json.RawMessage(`{"t":1}`), Data: json.RawMessage(`{"email":"a","delivery_address_1":"b"}`)}
+	for range 2 {
+		b.deliver(c, plan("send", `{"email":true,"delivery_address_1":true}`))
+	}
+	require.NotNil(t, b.before(c).Fires, "what a program calls a field is nobody's word")
+	c.Data, c.Inputs = nil, json.RawMessage("{\"t\":\"\u202e1\"}")
+	b.deliver(c, plan("send", `{"email":true}`))
+	b.deliver(c, plan("send", `{"email":true}`))
+	c.Inputs = json.RawMessage("{\"t\":\"\u202e2\"}")
+	require.Contains(t, b.before(c).Why, `\u202e2`, "what does not show is shown to a person")
+	c.Turns = []reason.Message{{Text: strings.Repeat("said ", 300_000)}}
+	_, err := b.Before(t.Context(), c)
+	require.ErrorIs(t, err, store.ErrInvalid)
 }
 
 func payloads(t *testing.T) []string {

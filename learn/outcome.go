@@ -49,7 +49,7 @@ type Outcome struct {
 	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; the episode's Ref
 	Usage     *reason.Usage    `cbor:",omitzero"`
 	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
-	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case: data, pages
+	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case, as text or JSON: pages
 }
 
 // trim cuts an outcome to what is kept of it, for a later verdict.
@@ -133,7 +133,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	o.Usage = (*reason.Usage)(nil).Add(o.Usage) // without what is no figure
 	err = clean(l, &o, &o.Complaint, &o.Answer)
-	g.strangers = append(slices.Clip(o.Untrusted), schema.Words(c.Data))
+	g.strangers = append(slices.Clip(o.Untrusted), string(c.Data))
 	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
 		r := &h.Record
 		if r.Kind != memory.Rule {
@@ -162,7 +162,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		made := cmp.Or(r.plan(planID(o.Plan.Calls)), &plan{}).Deliveries
 		g.Note = g.tainted(o.Plan.Calls, complaints, made)
 	}
-	heard := iar.Words(append(turnsOf(&c), g.strangers...)...)
+	heard := iar.Words(extract.Said(append(turnsOf(&c), g.strangers...)...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	g.Outcome = o
 	g.Outcome.trim()
@@ -446,21 +446,26 @@ func (w *step) refuse(ctx context.Context) {
 func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
 
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, whole or
-// as [iar.Copied] finds it, or it quotes a complaint. What a delivery had there is none of these.
+// as [iar.Copied] finds it, or it quotes a complaint. A member's name counts if it is made to be copied: a page
+// may call a field as a program does. What a delivery had there is none of these.
 func (g *given) tainted(calls []reason.PlanCall, complaints []string, made []*delivery) string {
-	mine := append(wordsOf(g.shape.in), g.Case.Text)
-	copied := iar.Copied(mine, g.strangers, complaints)
+	mine, theirs := extract.Said(append(wordsOf(g.shape.in), g.Case.Text)...), extract.Said(g.strangers...)
+	copied := iar.Copied(mine, theirs, extract.Said(complaints...))
+	taints := func(value string) bool {
+		has := func(t string) bool { return holds(t, value) }
+		return !slices.ContainsFunc(mine, has) && (copied(value) || slices.ContainsFunc(theirs, has))
+	}
 	for i, call := range calls {
 		v, err := schema.Read(call.Inputs)
 		if err != nil {
 			return call.Name + ": " + err.Error()
 		}
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
-			has := func(t string) bool { return holds(t, word(l.v)) }
 			its := func(s slot) bool { return s.leaf == l && len(s.cut) == 1 } // no input said it
 			same := func(d *delivery) bool { return slices.ContainsFunc(d.slots[i], its) }
-			own := slices.ContainsFunc(mine, has) || slices.ContainsFunc(made, same)
-			if !own && (copied(word(l.v)) || slices.ContainsFunc(g.strangers, has)) {
+			named := func(name string) bool { return len(made) == 0 && copied(name) && iar.Unsaid(mine, name) }
+			if slices.ContainsFunc(append(strings.Split(l.path, "."), extract.Said(l.path)...), named) ||
+				slices.ContainsFunc(extract.Said(word(l.v)), taints) && !slices.ContainsFunc(made, same) {
 				return call.Name + ": " + l.path + " is of a memory, page, message, answer or complaint alone"
 			}
 		}

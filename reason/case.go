@@ -47,7 +47,7 @@ type Case struct {
 
 // Check returns a [store.ErrInvalid] unless all scopes are of one tenant, Lessons is the Scope or above it,
 // ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
-// (Text and Inputs 64 KiB, Data 256 KiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
+// (Text and Inputs 64 KiB, Data 256 KiB, Turns as JSON 1 MiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
 // a person's message: memories are recalled by it, too, and the episode has it in place of Text.
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
@@ -69,7 +69,8 @@ func (c *Case) Check() error {
 	if len(c.Data) > 0 && !json.Valid(c.Data) || len(c.Inputs) > 0 && !json.Valid(c.Inputs) {
 		return fmt.Errorf("%w: data or inputs are no JSON", store.ErrInvalid)
 	}
-	return cmp.Or(store.Limit("data", len(c.Data), 256<<10),
+	turns, err := schema.Marshal(c.Turns)
+	return cmp.Or(err, store.Limit("data", len(c.Data), 256<<10), store.Limit("turns", len(turns), 1<<20),
 		store.Limit("text", len(c.Text), 64<<10), store.Limit("inputs", len(c.Inputs), 64<<10),
 		store.Limit("situation", len(c.Situation), 4<<10), store.Limit("skill", len(c.Skill), store.MaxID))
 }

@@ -8,10 +8,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/redact"
 )
 
@@ -187,7 +189,11 @@ func TestPlaceholders(t *testing.T) {
 func TestInvisible(t *testing.T) {
 	s, err := redact.New(nil).With(map[string]string{"DB": "Tr0ub4dor&3"})
 	require.NoError(t, err)
-	for _, r := range []string{"\u200b", "\u00ad", "\u202e", "\ufeff", "\x00", "\u2060", "\x7f", "\u009f", "\U000e0041", "\ufe0f"} {
+	for c := range unicode.MaxRune + 1 {
+		r := string(c)
+		if fence.Visible(r) != "" || unicode.Is(unicode.Co, c) && c%4096 != 0 {
+			continue
+		}
 		hidden := github[:9] + r + github[9:]
 		require.Equal(t, "a\r\n[redacted:github-token]", s.Prose("a\r\n"+hidden), "%q", r)
 		require.Equal(t, "[redacted:github-token]", string(s.Data(json.RawMessage(hidden))), "%q", r)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
-	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -29,7 +29,9 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 	if refused {
 		answer = ""
 	}
-	said := strings.TrimSuffix(cmp.Or(schema.Words(c.Data), c.Text)+"\n→ "+answer, "\n→ ")
+	said := ""
+	_ = json.Unmarshal(c.Data, &said) // other JSON is nobody's message
+	said = strings.TrimSuffix(cmp.Or(said, c.Text)+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
 	}

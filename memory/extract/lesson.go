@@ -2,6 +2,8 @@
 package extract
 
 import (
+	"encoding/json"
+	"html"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,8 +14,26 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/text"
 )
+
+// Said returns texts as whoever reads them does, to be compared: without what does not show, and again with
+// escapes of JSON and HTML as what they stand for. So a text may be JSON of any form, or a page.
+func Said(texts ...string) (out []string) {
+	for _, s := range texts {
+		for n, was := 0, s+"."; s != was && n < 4; n++ { // JSON may stand in a string of JSON, in a page
+			out, was = append(out, fence.Visible(joiners.Replace(s))), s
+			s = html.UnescapeString(escapes.ReplaceAllStringFunc(s, unescape))
+		}
+	}
+	return out
+}
+
+func unescape(s string) (plain string) {
+	_ = json.Unmarshal([]byte(`"`+s+`"`), &plain) // which is a string
+	return plain
+}
 
 // Lesson returns the words of a case that a complaint says, as the case writes them, which [Tell] keeps from
 // others, and the class of the complaint. Of strangers' words only names count. A {name} stands for a value.
@@ -118,6 +138,8 @@ const without = `\p{Han}\p{Hiragana}\p{Katakana}ーｰﾞﾟ\p{Thai}\p{Lao}\p{Kh
 
 // words are what is between spaces, runs of scripts without them, and ends of lines; runs are parts of them.
 var (
+	joiners = strings.NewReplacer("\u200c", "", "\u200d", "", "\ufe0f", "") // which Visible leaves in
+	escapes = regexp.MustCompile(`(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+`)
 	words   = regexp.MustCompile(`\n|[` + without + `]+|[^\s` + without + `]+`)
 	runs    = regexp.MustCompile(`\pN+|[` + without + `]+|[^\pN\pS\pP\pZ\pC` + without + `]+`)
 	names   = regexp.MustCompile(`[\pN@]|\p{Ll}\p{Lu}`)
@@ -130,7 +152,7 @@ var (
 // Korean they are each two letters that meet, or three of an alphabet.
 func spelled(texts ...string) map[string]string {
 	out := make(map[string]string)
-	for _, run := range runs.FindAllString(norm.NFKC.String(strings.Join(texts, "\n")), -1) {
+	for _, run := range runs.FindAllString(norm.NFKC.String(strings.Join(Said(texts...), "\n")), -1) {
 		rs := []rune(run)
 		n := len(rs)
 		switch {
