@@ -87,35 +87,30 @@ func (o *Objective) check() error {
 func (o *Objective) clean(s *redact.Sanitizer) {
 	o.Text, o.Situation = s.Prose(o.Text), s.Prose(o.Situation)
 	o.Inputs, o.Data = data(s, o.Inputs), data(s, o.Data)
-	o.Conditions, o.Tasks = prose(s, o.Conditions), cleanTasks(s, o.Tasks)
+	o.Conditions, o.Tasks = each(o.Conditions, s.Prose), cleanTasks(s, o.Tasks)
 }
 
-func prose(s *redact.Sanitizer, texts []string) []string {
-	clean := make([]string, len(texts))
-	for i, text := range texts {
-		clean[i] = s.Prose(text)
+func each[T, U any](of []T, f func(T) U) []U {
+	out := make([]U, len(of))
+	for i, v := range of {
+		out[i] = f(v)
 	}
-	return clean
+	return out
 }
 
 func cleanTasks(s *redact.Sanitizer, tasks []reason.Task) []reason.Task {
-	clean := make([]reason.Task, len(tasks))
-	for i, t := range tasks {
+	return each(tasks, func(t reason.Task) reason.Task {
 		t.Objective, t.Delta, t.Verify = s.Prose(t.Objective), s.Prose(t.Delta), s.Prose(t.Verify)
 		t.Skill, t.Worker, t.Inputs = s.Prose(t.Skill), s.Prose(t.Worker), data(s, t.Inputs)
-		clean[i] = t
-	}
-	return clean
+		return t
+	})
 }
 
 func cleanDecision(s *redact.Sanitizer, d reason.Decision) reason.Decision {
 	d.Approach, d.Reasoning = s.Prose(d.Approach), s.Prose(d.Reasoning)
 	d.Impasse, d.Subgoal = s.Prose(d.Impasse), s.Prose(d.Subgoal)
-	d.Inputs, d.Tasks, d.Questions = data(s, d.Inputs), cleanTasks(s, d.Tasks), prose(s, d.Questions)
-	d.Alternatives = slices.Clone(d.Alternatives)
-	for i, a := range d.Alternatives {
-		d.Alternatives[i] = cleanDecision(s, a)
-	}
+	d.Inputs, d.Tasks, d.Questions = data(s, d.Inputs), cleanTasks(s, d.Tasks), each(d.Questions, s.Prose)
+	d.Alternatives = each(d.Alternatives, func(a reason.Decision) reason.Decision { return cleanDecision(s, a) })
 	d.Preferences = slices.Clone(d.Preferences)
 	for i, p := range d.Preferences {
 		d.Preferences[i].Approach, d.Preferences[i].Than = s.Prose(p.Approach), s.Prose(p.Than)

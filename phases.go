@@ -187,7 +187,7 @@ func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
 	if u := t.Usage; u != nil && budget.Tokens > 0 {
 		spent = float64(u.Input+u.Output) / float64(budget.Tokens)
 	}
-	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, a.untried()...)
+	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, each(a.Alternatives, func(d reason.Decision) string { return d.Approach })...)
 }
 
 // recall gets advice: memories, warnings, and the plan that fires.
@@ -449,10 +449,9 @@ func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker)
 	if len(left) == 1 || task.Worker != "" && left[0].Name == task.Worker {
 		return left[0], nil
 	}
-	candidates := make([]rank.Candidate, len(left))
-	for i, w := range left {
-		candidates[i] = rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
-	}
+	candidates := each(left, func(w *act.Worker) rank.Candidate {
+		return rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
+	})
 	var failed []string
 	for _, f := range t.aim().Tries {
 		failed = append(failed, f.Worker)
@@ -619,7 +618,7 @@ func (t *turn) kept(ctx context.Context) (bool, error) {
 // asked has the reasoner answer what a worker asks, if it can, or else a person. What a gate asks is a
 // person's to answer: the reasoner would judge its own plan.
 func (t *turn) asked(ctx context.Context, advice *learn.Advice, questions []string) (phase, error) {
-	questions = prose(t.clean.KeepPlaceholders(), questions[:min(len(questions), maxTasks)])
+	questions = each(questions[:min(len(questions), maxTasks)], t.clean.KeepPlaceholders().Prose)
 	for i, q := range questions {
 		questions[i] = fence.Clip(q, maxTold)
 	}
@@ -797,12 +796,7 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if v != learn.Failed && t.Cause == "" && (sighted || a.Planner == byAdvice || a.Made) {
 		o.Plan = &reason.Plan{Calls: a.Calls}
 	}
-	if len(t.objective.Data) > 0 {
-		o.Untrusted = append(o.Untrusted, string(t.objective.Data))
-	}
-	for _, d := range t.lineage {
-		o.Untrusted = append(o.Untrusted, string(d.Output))
-	}
+	o.Untrusted = each(t.lineage, func(d reason.Delivery) string { return string(d.Output) })
 	given := *advice
 	if !a.Carried { // what was not carried out is neither delivered nor refused
 		given.Fires = nil
@@ -963,9 +957,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 			a.Blind = true
 			b.Passages = slices.Insert(b.Passages, 0, "A search failed, so what it would have found is missing: "+why)
 		}
-		for _, p := range found[i] {
-			b.Passages = append(b.Passages, t.clean.Prose(p))
-		}
+		b.Passages = append(b.Passages, each(found[i], t.clean.Prose)...)
 	}
 	return b
 }
@@ -973,9 +965,6 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 func (t *turn) able(task reason.Task) ([]*act.Worker, error) { return t.agent.runner.Load().Able(task) }
 
 func tellPlan(tasks []reason.Task) string {
-	var words []string
-	for _, task := range tasks {
-		words = append(words, cmp.Or(task.Objective, task.Skill))
-	}
-	return strings.Join(words, "; ")
+	said := func(t reason.Task) string { return cmp.Or(t.Objective, t.Skill) }
+	return strings.Join(each(tasks, said), "; ")
 }

@@ -250,14 +250,6 @@ func (a *aim) called(c reason.PlanCall) {
 	a.Calls = append(a.Calls, c)
 }
 
-// untried are the approaches that may take the place of the plan.
-func (a *aim) untried() (names []string) {
-	for _, alternative := range a.Alternatives {
-		names = append(names, alternative.Approach)
-	}
-	return names
-}
-
 func (a *aim) fail(f reason.Failure) {
 	f.Complaint = fence.Clip(f.Complaint, maxTold)
 	a.Failed = append(a.Failed, f)
