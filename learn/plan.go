@@ -614,8 +614,8 @@ func (l *Layer) Known(ctx context.Context, scope memory.Scope) (k reason.Known, 
 // Edit takes up what a person has changed in a plan that [Layer.Known] gave, its Calls or Retired, and
 // reports whether that is new. Changed calls are suggested until a plan with them fires, which takes two
 // deliveries; the former plan does not fire. No calls, and those that Known gives, leave them as they were. A
-// retired plan neither fires nor is suggested, until that is taken back. After both, other plans for the cases
-// need two new deliveries. What is said in a Lessons scope holds below it. An unknown ID is store.ErrNotFound.
+// retired plan neither fires nor is suggested, until that is taken back. After both, others need
+// two new deliveries. What is said in a Lessons scope holds below it. An unknown ID is store.ErrNotFound.
 func (l *Layer) Edit(ctx context.Context, scope memory.Scope, s reason.Suggestion) (changed bool, err error) {
 	v, calls := l.in(scope), s.Calls
 	key, of, _ := strings.Cut(s.ID, "/")

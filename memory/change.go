@@ -12,10 +12,10 @@ import (
 )
 
 // Update has f change what a memory says: Trigger, Content, At, Actor, Thread, Slot, Supersedes, Links and
-// Plan of the Draft, and Archived: what is archived only queries find that nothing else answers. The rest stays
-// as it was. What is in Supersedes gives way to the memory from its At on, but no trusted one to a quarantined;
-// those that supersede one another in a circle all hold. F may run again where others change the memory
-// meanwhile; an error of f is returned, and nothing is written.
+// Plan of the Draft, and Archived: what is archived only queries find that nothing else answers. The rest
+// stays as it was. What is in Supersedes gives way to the memory from its At on, but no trusted one to a
+// quarantined; those that supersede one another in a circle all hold. F may run again where others change the
+// memory meanwhile; an error of f is returned, and nothing is written.
 func (s Space) Update(ctx context.Context, id ID, f func(*Record) error) error {
 	// No code of a host runs in a commit, as all others of the tenant wait for that.
 	in := codec.Reader(s.b.g.Store())

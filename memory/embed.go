@@ -26,10 +26,10 @@ import (
 // again, after a pause of a second that grows to five minutes, whatever the server says of waiting: for one
 // text, then for twice as many each time, up to 32. So a text that it refuses holds up no other. Such a text
 // is found by its words, and is sent again every five minutes: cut what is too long for the model. A recall
-// waits for Embed, up to 2 s or half of what its context has left, also where Embed ignores its context. Where
-// 200 ms or more have brought no vector, recalls go by words alone for 5 s: so a learn.Layer waits once for a
-// case, and else calls Embed up to three times. Embed may be called concurrently. Model names the model and,
-// if it can be chosen, the dimension: under another name all vectors are made anew.
+// waits for Embed, up to 2 s or half of what its context has left, also where Embed ignores its context.
+// Where 200 ms or more have brought no vector, recalls go by words alone for 5 s: so a learn.Layer waits once
+// for a case, and else calls Embed up to three times. Embed may be called concurrently. Model names the model
+// and, if it can be chosen, the dimension: under another name all vectors are made anew.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	Model() string

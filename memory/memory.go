@@ -8,9 +8,9 @@
 //
 // Equal drafts are one memory: those of one kind, trust, actor, thread and slot whose texts have equal words
 // in equal order, where capitals count in words like MB and userId. All else stays apart. One memory replaces
-// another where a Slot or Supersedes says so, and never by a guess; of Facts that answer a query about as well,
-// the newer one comes first, unless it has another word, or actor, in the place of one that the query names. A
-// memory that is not used loses recency, and is found. [Space.Maintain] archives only what nobody vouches for.
+// another where a Slot or Supersedes says so, never by a guess; of Facts that answer about as well, the newer
+// one comes first, unless it has another word, or actor, in place of one that the query names. A memory that
+// is not used loses recency, and is found. [Space.Maintain] archives only what nobody vouches for.
 //
 // # Where things are
 //

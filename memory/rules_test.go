@@ -408,7 +408,7 @@ type hanging struct {
 
 func (h *hanging) Embed(ctx context.Context, _ []string) ([][]float32, error) {
 	<-ctx.Done()
-	time.Sleep(h.deaf) // in the bubble
+	<-time.After(h.deaf) // in the bubble
 	return nil, ctx.Err()
 }
 

@@ -219,7 +219,7 @@ func (j *job) capture(ctx context.Context) (made bool, err error) {
 	for line := range strings.Lines(changed) {
 		modes, path, _ := strings.Cut(line, "\t")
 		if strings.Contains(modes, "160000") {
-			return false, refused{fmt.Errorf("a commit does not hold a repository within: %s", strings.TrimSpace(path))}
+			return false, refused{fmt.Errorf("a commit does not hold the repository in %s", strings.TrimSpace(path))}
 		}
 	}
 	left, err := j.tree.do(ctx, "status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none")
