@@ -187,7 +187,8 @@ func (t *turn) assessment(ctx context.Context) (meta.Assessment, error) {
 	if u := t.Usage; u != nil && budget.Tokens > 0 {
 		spent = float64(u.Input+u.Output) / float64(budget.Tokens)
 	}
-	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, each(a.Alternatives, func(d reason.Decision) string { return d.Approach })...)
+	left := each(a.Alternatives, func(d reason.Decision) string { return d.Approach })
+	return t.tenant.sessions.Assess(ctx, t.Scope, t.Session, try, spent, left...)
 }
 
 // recall gets advice: memories, warnings, and the plan that fires.

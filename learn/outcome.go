@@ -446,7 +446,7 @@ func (w *step) refuse(ctx context.Context) {
 func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.template), maxLesson) }
 
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, whole or
-// as [iar.Copied] finds it, or it quotes a complaint. A member's name counts if it is made to be copied: a page
+// as [iar.Copied] finds it, or it quotes a complaint. A member's name counts if made to be copied: a page
 // may call a field as a program does. What a delivery had there is none of these.
 func (g *given) tainted(calls []reason.PlanCall, complaints []string, made []*delivery) string {
 	mine, theirs := extract.Said(append(wordsOf(g.shape.in), g.Case.Text)...), extract.Said(g.strangers...)

@@ -47,8 +47,8 @@ type Case struct {
 
 // Check returns a [store.ErrInvalid] unless all scopes are of one tenant, Lessons is the Scope or above it,
 // ID, Session and Actor pass [store.CheckID], Data and Inputs are JSON, and nothing is longer than its bound
-// (Text and Inputs 64 KiB, Data 256 KiB, Turns as JSON 1 MiB, Situation 4 KiB, Skill [store.MaxID]). Data that is a JSON string is
-// a person's message: memories are recalled by it, too, and the episode has it in place of Text.
+// (Text and Inputs 64 KiB, Data 256 KiB, Turns as JSON 1 MiB, Situation 4 KiB, Skill [store.MaxID]). A JSON
+// string as Data is a person's message: it recalls memories, too, and the episode has it in place of Text.
 func (c *Case) Check() error {
 	for _, s := range append([]memory.Scope{c.Scope, c.Lessons}, c.Also...) {
 		if err := s.Check(); err != nil {
