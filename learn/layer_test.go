@@ -1,8 +1,10 @@
 package learn_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"iter"
@@ -2334,4 +2336,44 @@ func TestRefusedIsToldOfASuggestion(t *testing.T) {
 		b.after(b.before(c), learn.Outcome{Verdict: learn.Failed, Complaint: "still open", Plan: p})
 	}
 	require.Contains(t, b.before(c).Prompt(), "plan 1 (delivered 1×, refused 2×; it was delivered once)")
+}
+
+// Whatever byte of a stored plan is another, nothing panics: it is an error, or the plan does not fire.
+func TestDamagedPlan(t *testing.T) {
+	whole := store.NewMem()
+	c, p := refund("acme/u", "SO-1001")
+	var entries []store.Entry
+	for i := range 3 {
+		l, err := learn.New(t.Context(), whole, &learn.Options{Scope: "acme", Seed: 1})
+		require.NoError(t, err)
+		c, p = refund("acme/u", fmt.Sprint("SO-100", i))
+		_, err = l.After(t.Context(), learn.Advice{Case: c}, learn.Outcome{Verdict: learn.Delivered, Plan: p})
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+	for e, err := range whole.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		entries = append(entries, e)
+	}
+	damaged := 0
+	for _, e := range entries {
+		for i := 0; strings.Contains(e.Key, "//lp/") && i < len(e.Value); i++ {
+			st, value := store.NewMem(), bytes.Clone(e.Value)
+			value[i] ^= 1 << (i % 8)
+			for _, o := range entries {
+				if o.Key == e.Key {
+					o.Value = value
+				}
+				_, err := st.Commit(t.Context(), store.Op{Key: o.Key, Value: o.Value})
+				require.NoError(t, err)
+			}
+			l, err := learn.New(t.Context(), st, &learn.Options{Scope: "acme", Seed: 1})
+			require.NoError(t, err)
+			if _, err = l.Before(t.Context(), c); errors.Is(err, store.ErrDamaged) {
+				damaged++
+			}
+			require.NoError(t, l.Close())
+		}
+	}
+	require.Greater(t, damaged, 100)
 }

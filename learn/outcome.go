@@ -52,16 +52,6 @@ type Outcome struct {
 	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case, as text or JSON: pages
 }
 
-// trim cuts an outcome to what is kept of it, for a later verdict.
-func (o *Outcome) trim() {
-	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
-	o.Failed, o.Untrusted = slices.Clone(o.Failed[max(0, len(o.Failed)-16):]), nil
-	for i, f := range o.Failed {
-		task := reason.Task{Skill: f.Task.Skill, Worker: f.Worker}
-		o.Failed[i] = reason.Failure{Task: task, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
-	}
-}
-
 // Learned says what After has learned.
 type Learned struct {
 	Ready bool   // the plan would fire for this very case, by what its own Scope has delivered
@@ -164,8 +154,13 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	}
 	heard := iar.Words(extract.Said(append(turnsOf(&c), g.strangers...)...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
-	g.Outcome = o
-	g.Outcome.trim()
+	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
+	o.Untrusted = nil
+	o.Failed = each(o.Failed[max(0, len(o.Failed)-16):], func(f reason.Failure) reason.Failure {
+		task := reason.Task{Skill: f.Task.Skill, Worker: f.Worker}
+		return reason.Failure{Task: task, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
+	})
+	g.Outcome = o // cut to what is kept of it, for a later verdict
 	return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
 }
 

@@ -234,7 +234,9 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 	}
 	for _, p := range r.Plans {
 		for _, d := range p.Deliveries {
-			d.read()
+			if d.read(); planID(d.Calls) != p.ID {
+				return noRecord, fmt.Errorf("learn: %s: %w: a delivery has calls of another plan", key, store.ErrDamaged)
+			}
 		}
 	}
 	if r.rev = e.Rev; e.Rev != 0 { // else it is staged
@@ -383,6 +385,8 @@ func (r *record) stops(p *plan, d *delivery) string {
 	switch {
 	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d) || !d.At.After(p.Changed)):
 		return "a person has written it"
+	case r.Paths != nil && !slices.Equal(pathsOf(d.in), r.Paths):
+		return "what is kept of it is damaged"
 	case slices.ContainsFunc(r.Wrong, func(s stop) bool { return s.Plan != p.ID && !d.At.After(s.At) }):
 		return "it, or another plan for such cases, was wrong, or a person has changed it"
 	}
@@ -456,24 +460,19 @@ func (p *plan) outvoted(a, b *delivery, all []*plan, since time.Time) string {
 		if o.ID == p.ID || o.Retired {
 			continue
 		}
-		first := o.before(p.Deliveries[0])
+		kept := make(map[memory.Scope]int)
+		for _, d := range o.Deliveries {
+			kept[d.scope]++
+		}
+		first := slices.DeleteFunc(slices.Clone(o.Deliveries), func(d *delivery) bool { // older ones may be gone
+			return kept[d.scope] < maxDeliveries && inOrder(d, p.Deliveries[0]) > 0
+		})
 		apart := slices.ContainsFunc(first, func(d *delivery) bool { return d.scope != first[0].scope })
 		if apart && sharing(first, a, b, time.Time{}) > 1 || sharing(o.Deliveries, a, b, since) > most {
 			return "another plan delivered cases of these words, too: " + summary(o.Deliveries[0].Calls)
 		}
 	}
 	return ""
-}
-
-// before are the deliveries of a plan from before one, or of a scope of which older ones may be gone.
-func (p *plan) before(first *delivery) []*delivery {
-	kept := make(map[memory.Scope]int)
-	for _, d := range p.Deliveries {
-		kept[d.scope]++
-	}
-	return slices.DeleteFunc(slices.Clone(p.Deliveries), func(d *delivery) bool {
-		return kept[d.scope] < maxDeliveries && inOrder(d, first) > 0
-	})
 }
 
 // refuted says how deliveries made otherwise refute the two of a match. One that has what the two share does,
