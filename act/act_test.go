@@ -349,12 +349,12 @@ func TestIrreversibleOnceInARun(t *testing.T) {
 // no, a crash, or a deploy in which the worker got another name.
 func TestIrreversibleByAnother(t *testing.T) {
 	for name, c := range map[string]struct {
-		err  error
-		asks int
+		err         error
+		asks, other int
 	}{
-		"done":     {nil, 1},
-		"unknown":  {context.DeadlineExceeded, 1},
-		"not done": {errors.New("card declined"), 0},
+		"done":     {nil, 1, 0},
+		"unknown":  {context.DeadlineExceeded, 1, 1},
+		"not done": {errors.New("card declined"), 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bank := &works{do: func(context.Context, *act.Call) (*act.Result, error) {
@@ -370,13 +370,43 @@ func TestIrreversibleByAnother(t *testing.T) {
 				a := call(r, n+1, `{"order":7}`)
 				a.Worker, a.Task.Skill = w, w.Skills[0]
 				made := r.Run(ctx, a)
-				if w.Name == "card" {
+				switch w.Name {
+				case "card":
 					require.Len(t, asks(made), c.asks)
+				case "post":
+					require.Len(t, asks(made), c.other, "another skill is another thing, unless nobody knows what was done")
 				}
 			}
-			require.Equal(t, 2-c.asks, card.calls, "another skill is another thing")
+			require.Equal(t, 2-c.asks-c.other, card.calls)
 		})
 	}
+}
+
+// While the end of an irreversible call is not known, each further one of the run asks, whatever its name and
+// inputs, and says that it does not know. Calls that are under way at once have no unknown end.
+func TestUnknownEndAsksForAll(t *testing.T) {
+	ctx, _ := journal(t, store.NewMem())
+	do := func(name, inputs string, f func(context.Context) error) error {
+		w := act.Worker{Name: name, Irreversible: true}
+		_, err := act.Do(ctx, &w, name, json.RawMessage(inputs), func(
+			ctx context.Context, _ json.RawMessage,
+		) (json.RawMessage, error) {
+			return json.RawMessage("1"), f(ctx)
+		})
+		return err
+	}
+	made := func(context.Context) error { return nil }
+	require.NoError(t, do("book", `{}`, func(context.Context) error { return do("mail", `{}`, made) }), "within it")
+	require.Error(t, do("payout", `{"to":"A"}`, func(context.Context) error { panic("reset") }))
+	for _, c := range [][2]string{{"payout", `{"to":"A"}`}, {"payout", `{"to":"B"}`}, {"pay", `{"to":"A"}`}} {
+		pending, _ := errors.AsType[*act.PendingError](do(c[0], c[1], made))
+		require.NotNil(t, pending, c)
+		require.True(t, pending.Approvals[0].Begun, c)
+		require.Contains(t, strings.Join(pending.Approvals[0].Why, "; "), `payout {"to":"A"} in attempt 0: its end is not known`)
+	}
+	w := act.Worker{Name: "other", Irreversible: true}
+	made2, err := act.Do(ctx, &w, "other", nil, nil)
+	require.Equal(t, []any{json.RawMessage(nil), nil}, []any{made2, err}, "nothing is known of what cannot be called")
 }
 
 // Without inputs, the text is what tells two calls apart.

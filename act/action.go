@@ -33,7 +33,8 @@ type action struct {
 
 	begun int      // how often it was begun before, in this run
 	key   string   // for others
-	open  bool     // the end of such a call is not known
+	was   string   // the State of such a call before
+	doubt bool     // the end of an irreversible call of the run, of this or another, is not known
 	why   []string // it must be asked, as it was made before
 	done  []string // what the run has done, in words for the person who is asked
 }
@@ -54,8 +55,7 @@ func Sanitized() StepOption { return func(a *action) { a.sanitised = true } }
 // ErrChanged is the error of a Step that was made in this attempt with another input.
 var ErrChanged = errors.New("act: step was made with another input")
 
-// ErrUnknownEnd is in the error of an attempt that made an irreversible call of a tool of which nobody knows
-// how it ended: when the attempt goes on a person is asked.
+// ErrUnknownEnd is in the error of an attempt with a call of no known end: a person is asked when it goes on.
 var ErrUnknownEnd = errors.New("its end is not known")
 
 // ErrNoValue is the error of a step that is done and whose result was too large to keep.
@@ -83,8 +83,7 @@ const (
 // Numbers in an any are float64; for identifiers above 2^53 let T have an integer, or be json.RawMessage.
 // Outside of an attempt, without a [Journal] in the context, Step calls f and nothing else.
 //
-// With [Irreversible] it is made once in a run for an input, as [Do] makes such a call. Where it was begun
-// and its end is not known, or it was made with another input, a *[PendingError] has a person asked first.
+// With [Irreversible] it is made once in a run, or asks a person by a *[PendingError], as [Do] does.
 func Step[T any](
 	ctx context.Context, name string, input any, f func(context.Context) (T, error), o ...StepOption,
 ) (T, error) {
@@ -113,9 +112,9 @@ func Step[T any](
 	return value, err
 }
 
-// Do calls a tool within an attempt: f, under the Name and conditions of w (Mode, Blast, Irreversible,
-// AskAbove, Secrets, Timeout). step is its place in the attempt: unique there, and the same when the attempt
-// goes on. Do asks for the approval that is needed, fills in secrets, and calls f with the inputs.
+// Do calls f, a tool, within an attempt, under the Name and conditions of w (Mode, Blast, Irreversible,
+// AskAbove, Secrets, Timeout): approval is asked, then secrets are filled in. step is its place in the
+// attempt: unique there, and the same when the attempt goes on.
 //
 // What f returns, and its error, are cleaned of the secrets that the call got. A panic and a typed nil are
 // errors. Refused are inputs of over 256 KiB, and a "[secret NAME]" that [redact.Fill] leaves: one that
@@ -126,6 +125,8 @@ func Step[T any](
 // person where it was done with other inputs, and where it was begun and its end is not known: the process
 // ended, or f ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be
 // used. Any other error of f says that nothing was done. Calls of one name are made one after the other.
+// While the end of one is not known, each further one in the run asks, whatever its name. f is nil where w
+// cannot be called any more: who has begun such a call is asked all the same, and any other returns nil.
 //
 // The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] after a no, is Unavailable
 // where such an end is not known, and else is that of f. Without a Journal in ctx no earlier call is known.
@@ -175,7 +176,7 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	inner, filled := *a.scene, a.inputs
 	inner.path += a.step + "/"
-	if a.kind != "step" { // which has the secrets of the worker that it is a step of
+	if a.kind != "step" && f != nil { // a step has the secrets of the worker that it is one of
 		if err := inner.open(ctx, a.Secrets); err != nil {
 			return nil, err
 		}
@@ -185,17 +186,17 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		}
 	}
 	if a.Irreversible {
-		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name)
+		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name, a.once())
 		if err != nil {
 			return nil, err
 		}
 		defer free()
-		if value, done, err := a.earlier(ctx); done || err != nil {
+		if value, done, err := a.earlier(ctx); done || err != nil || f == nil && a.was != stepBegun {
 			return value, err
 		}
 	}
 	made, err := a.permit(ctx)
-	if err = cmp.Or(err, ctx.Err()); err != nil { // nothing begins for a caller that has gone
+	if err = cmp.Or(err, ctx.Err()); err != nil || made == nil && f == nil { // for who has gone nothing begins
 		return nil, err
 	}
 	if made != nil {
@@ -244,29 +245,32 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 			return nil, false, err
 		}
 		if r.Name == own {
-			a.begun = r.Begun
+			a.begun, a.was = r.Begun, r.State
 		}
 		if r.State == stepNew {
 			continue
 		}
 		a.done = append(a.done, "this run has made: "+fence.Visible(r.Note))
+		_, live := a.journal.singles.Load(r.Name)
+		open := r.State == stepBegun && !live
+		a.doubt = a.doubt || open
 		switch {
+		case r.Name != own && open:
+			a.why = append(a.why, "this run may have made another call, of which nobody knows the end")
 		case r.Name != own && callee(r.Name) == callee(own):
 			a.why = append(a.why, "this run has made such a call before, with other inputs or by another worker")
 		case r.Name != own:
 		case r.State == stepBegun:
-			a.open, a.key = true, r.Key
+			a.key = r.Key
 			a.why = append(a.why, "this run may have made this call already; a yes without its result makes it again")
 		case r.Value == nil:
 			return nil, true, fmt.Errorf("%w: %s", ErrNoValue, a.Name)
 		default:
 			value, done = r.Value, true
+			a.note(Event{Kind: "tool", Name: a.Name, Text: "not called again: this run has done it"})
 		}
 	}
 	a.why = slices.Compact(a.why)
-	if done {
-		a.note(Event{Kind: "tool", Name: a.Name, Text: "not called again: this run has done it"})
-	}
 	return value, done, nil
 }
 
@@ -280,6 +284,7 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 	shown := fence.Clip(string(a.inputs), maxShown)
 	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, shown, a.call.Attempt, end)
 	r := record{Name: a.once(), State: state, Value: value, Begun: a.begun, Key: a.key, Note: note}
+	a.journal.singles.Store(r.Name, nil) // it is under way
 	return a.journal.put(ctx, r)
 }
 
@@ -291,14 +296,12 @@ func (a *action) end(ctx context.Context, value json.RawMessage, err error) erro
 		return a.put(ctx, stepDone, value)
 	case errors.As(err, new(*PendingError)):
 		a.begun-- // it goes on with the approval that it has
-		if a.open {
-			state = stepBegun
-		}
+		state = a.was
 	case a.Irreversible && unclear(err) && a.kind == "tool": // its caller must not go on as after a failure
 		open := *cmp.Or(reason.Classify(err), &reason.Error{})
 		open.Class, open.Err = reason.Unavailable, fmt.Errorf("%w: %v", ErrUnknownEnd, err)
 		return &open
-	case a.open || unclear(err):
+	case a.was == stepBegun || unclear(err):
 		return err // it stays begun
 	}
 	return errors.Join(err, a.put(ctx, state, nil))
@@ -339,7 +342,7 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 		}
 		if err == nil {
 			p := Approval{ToolCall: reason.ToolCall{ID: id, Name: a.Name, Inputs: fence.Escaped(a.inputs)}, Mode: mode,
-				Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective), Begun: a.open,
+				Scope: a.call.Scope, Run: a.call.Run, About: fence.Visible(a.call.Task.Objective), Begun: a.doubt,
 				Why: append(why, a.done...), Deadline: a.journal.now().Add(cmp.Or(a.host.open, 24*time.Hour))}
 			raw, _ := schema.Marshal(p) // its inputs are JSON
 			err = a.journal.ask(ctx, id, func(q *asking) (Event, error) {

@@ -30,7 +30,7 @@ type Approval struct {
 	Mode     Mode        // Veto, Gated or Compound
 	Why      []string    // "mode is gated", "amount is 120, above 100", and the run's irreversible calls
 	Deadline time.Time   // afterwards silence lets a Veto go on and denies the others
-	Begun    bool        // it may have been made already: a yes without a Ruling's Result makes it again
+	Begun    bool        // this or another irreversible call of the run may have been made: see Why before a yes
 }
 
 // Ruling is a person's answer to an Approval. One without By is none, neither a yes nor a no.
@@ -100,7 +100,7 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 		case !slices.ContainsFunc(q.Agreed, same):
 			q.Agreed, q.Why = append(q.Agreed, r.By), append(q.Why, r.By+" has agreed")
 		}
-		if r.Result != nil && string(r.Result) != "null" {
+		if len(r.Result) > 0 && string(r.Result) != "null" {
 			q.Made = r.Result
 		}
 		q.settle()
@@ -110,8 +110,7 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 
 // settle notes whether people have decided.
 func (q *asking) settle() {
-	one := q.Mode != Compound && len(q.Agreed) == 1
-	q.Decided = q.Denied != "" || one || len(q.Agreed) > 1
+	q.Decided = q.Denied != "" || len(q.Agreed) > 1 || len(q.Agreed) == 1 && q.Mode != Compound
 }
 
 // asked returns what is asked under an ID, the zero asking if nothing is.
@@ -158,7 +157,7 @@ func (s *scene) await(ctx context.Context, id string) (json.RawMessage, error) {
 		case q.Decided, left <= 0:
 			why := cmp.Or(q.Denied, ": nobody has ruled on "+q.Name+" by "+q.Deadline.Format(time.RFC3339))
 			if q.Begun {
-				why += "; this run may have made the call already, and nobody knows whether it has"
+				why += "; this run may have made such a call already, and nobody knows whether it has"
 			}
 			return nil, fmt.Errorf("%w%s", ErrDenied, why)
 		case len(q.Agreed) == people, s.host.approver == nil, ctx.Err() != nil:

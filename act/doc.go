@@ -4,8 +4,7 @@
 // A [Runner] has the workers. [Runner.Able] says who can take a task, [Runner.Run] makes one attempt. All
 // that acts goes through [Do]: a worker, a tool (package act/tools), a [Step] of the host's own code. There
 // approval is asked, secrets are filled in, and nothing irreversible is done twice in a run unasked. By its
-// [IdempotencyKey] the other side knows a call again. action.go has the order of a call, approval.go how
-// people are asked, journal.go what is kept, scene.go the context.
+// [IdempotencyKey] the other side knows a call again.
 //
 // Host code runs in place, with the deadline in its context. A panic, a typed nil and a malformed or huge
 // value of it are errors of the attempt. Code that ignores its context holds its own attempt, and nothing

@@ -75,8 +75,7 @@ func (r *Runner) Workers() []*Worker { return slices.Clone(r.workers) }
 
 // Able returns the workers that can take a task, one that the task names first; where there is none, the
 // error says why. Workers with Skills take tasks that name one of them, workers without take tasks without a
-// skill: a planner that left the skill out must not have a refund write the reply. One that is ByName takes
-// only tasks that name it. Inputs have to fit the worker's schema.
+// skill: a planner that left it out must not have a refund write the reply. Inputs fit the worker's schema.
 func (r *Runner) Able(t reason.Task) (able []*Worker, err error) {
 	for _, w := range r.workers {
 		skilled := slices.Contains(w.Skills, t.Skill) || t.Skill == "" && len(w.Skills) == 0

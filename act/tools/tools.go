@@ -25,9 +25,8 @@ type Options struct {
 	System string          // instructions for the model
 	Schema json.RawMessage // the JSON Schema of the final answer; nil: free text
 
-	// Max bounds what the model is asked for: Calls of it, Input and Output tokens as far as they are reported,
-	// and CostUSD, reported or else estimated. 0 and nil are no bound; in one below 0 nothing fits. Tools are
-	// called 64 times at most.
+	// Max bounds what the model is asked for: Calls of it, Input and Output tokens as reported, and CostUSD,
+	// reported or else estimated. 0 and nil: no bound; below 0 nothing fits. Tools are called 64 times at most.
 	Max reason.Usage
 }
 
@@ -55,17 +54,16 @@ type executor struct {
 // The model gets the task and what the Call has beside it, and is asked until it answers without a call.
 // Calls go through [act.Do], up to eight of one answer at a time. The model is shown inputs that do not fit
 // the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. What a
-// person has denied is denied unasked for equal inputs, until the next attempt. An
-// answer that is empty, cut off (its calls are not made) or not of the schema is asked for again, twice at
-// most. A refusal ends the attempt, and so do three answers with the same calls of which none fits. While a
-// person has to rule on one call of an answer, the others are made and kept.
+// person has denied is denied unasked for equal inputs, until the next attempt. An answer that is empty, cut
+// off (its calls are not made) or not of the schema is asked for again, twice at most. A refusal ends the
+// attempt, and so do three answers with the same calls of which none fits. While a person has to rule on one
+// call of an answer, the others are made and kept.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
 // which one stands where. Before an irreversible call, at the first difference, such as a duration or a time
 // in a result, and for the final answer the model is asked, and has the calls and what they returned among
-// its own; where that was before the last call an event "left" says why. An irreversible call asks a person,
-// too, see [act.Worker].
+// its own; where that was before the last call an event "left" says why.
 //
 // The Result has the answer, a reflection on the calls, and the calls that succeeded as its Plan.
 func New(m reason.Model, o *Options, ts ...Tool) act.Executor {
@@ -276,10 +274,7 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 		a.made = append(a.made, m)
 		a.say(reason.Message{Role: reason.RoleTool, CallID: calls[i].ID, Text: m.Shown})
 	}
-	fits := func(c reason.ToolCall) bool {
-		t := a.tools[c.Name]
-		return t != nil && t.input.Check(c.Inputs) == nil
-	}
+	fits := func(c reason.ToolCall) bool { return a.unfit(c) == nil }
 	last := a.made[max(0, len(a.made)-3*len(ends)):]
 	if !slices.ContainsFunc(calls, fits) && reflect.DeepEqual(last, slices.Repeat(ends, 3)) {
 		again := fmt.Errorf("the model goes on calling %s: %s", ends[0].Name, ends[0].Shown)
@@ -339,20 +334,24 @@ func (a *attempt) callOne(ctx context.Context, step string, c reason.ToolCall) (
 	}, act.Sanitized())
 }
 
-// do makes a call by act.Do. why is what the model is shown instead of a result.
-func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json.RawMessage, why, err error) {
+// unfit says why a call cannot be made.
+func (a *attempt) unfit(c reason.ToolCall) error {
 	t := a.tools[c.Name]
 	if t == nil {
-		return nil, fmt.Errorf("there is no tool %q; there are %q", c.Name, slices.Sorted(maps.Keys(a.tools))), nil
+		return fmt.Errorf("there is no tool %q; there are %q", c.Name, slices.Sorted(maps.Keys(a.tools)))
 	}
 	if err := t.input.Check(c.Inputs); err != nil {
 		_, broken := schema.Read([]byte(schema.Words(c.Inputs))) // what is no JSON came as a string
-		return nil, fmt.Errorf("inputs: %w", cmp.Or(broken, err)), nil
+		return fmt.Errorf("inputs: %w", cmp.Or(broken, err))
 	}
-	failed := false // the tool: what else is an error is of the journal or of a secret
-	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, func(
-		ctx context.Context, inputs json.RawMessage,
-	) (json.RawMessage, error) {
+	return nil
+}
+
+// do makes a call by act.Do. why is what the model is shown instead of a result. One that cannot be made may
+// have been begun while it could be, by another version of the program.
+func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json.RawMessage, why, err error) {
+	t, failed := a.tools[c.Name], false // the tool: what else is an error is of the journal or of a secret
+	f := func(ctx context.Context, inputs json.RawMessage) (json.RawMessage, error) {
 		failed = true // also by a panic
 		out, err := t.Call(ctx, inputs)
 		out = json.RawMessage(strings.ToValidUTF8(string(out), "\uFFFD"))
@@ -361,15 +360,20 @@ func (a *attempt) do(ctx context.Context, key string, c reason.ToolCall) (_ json
 		}
 		failed = err != nil
 		return out, err
-	})
+	}
+	if why = a.unfit(c); why != nil { // by now
+		t, f = &Tool{Worker: act.Worker{Name: c.Name, Irreversible: true}}, nil
+	}
+	result, err := act.Do(ctx, &t.Worker, key, c.Inputs, f)
 	bad, _ := errors.AsType[*reason.Error](err)
 	switch {
-	case err == nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil,
+	case err == nil && result != nil, errors.As(err, new(*act.PendingError)), ctx.Err() != nil,
 		t.Irreversible && bad != nil && bad.Class == reason.Unavailable: // a person is asked when it goes on
 		return result, nil, err
-	case bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, call.ErrMalformed),
-		errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
+	case errors.Is(err, act.ErrDenied), errors.Is(err, act.ErrNoValue):
 		return nil, err, nil
+	case err == nil, bad != nil && bad.Class == reason.Invalid, failed, errors.Is(err, call.ErrMalformed):
+		return nil, cmp.Or(why, err), nil
 	}
 	return nil, nil, err // the model cannot help it
 }

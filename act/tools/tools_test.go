@@ -248,6 +248,53 @@ func TestRefundOfUnknownEnd(t *testing.T) {
 	}
 }
 
+// A call that was begun, and whose tool has another name or other inputs by now, asks all the same. What a
+// person says of it the model is told, and the new tool is not called unasked while nobody knows.
+func TestGoneTool(t *testing.T) {
+	type in struct {
+		ID string `json:"id"`
+	}
+	for _, name := range []string{"refund", "payback"} {
+		for _, c := range []struct{ made, says string }{{`"paid by hand"`, "yes"}, {"", "yes"}, {"", "no"}} {
+			st, s, old := store.NewMem(), &shop{}, 0
+			refund := s.tools(act.Autonomous)[2]
+			refund.Call = func(context.Context, json.RawMessage) (json.RawMessage, error) { old++; panic("reset") }
+			try(t, st, tools.New(script(calls("refund", `{"order":"A-1","amount":50}`)), nil, refund), nil)
+
+			now := tools.Func(name, "Pays back.", func(context.Context, in) (string, error) {
+				s.did("now")
+				return "paid", nil
+			})
+			now.Irreversible = true
+			m := script(calls("refund", `{"order":"A-1","amount":50}`), calls(name, `{"id":"A-1"}`), says("done"))
+			if c.made != "" {
+				m = script(calls("refund", `{"order":"A-1","amount":50}`), says("done"))
+			}
+			x := tools.New(m, nil, now)
+			a := try(t, st, x, nil)
+			require.Len(t, asks(a), 1)
+			require.True(t, asks(a)[0].Begun)
+			require.Equal(t, "refund", asks(a)[0].Name)
+			ruling := act.Ruling{Approval: asks(a)[0].ID, By: "ben", Allow: c.says == "yes", Result: json.RawMessage(c.made)}
+			j := act.NewJournal(store.NewGroup(st), "", nil, nil, nil)
+			require.NoError(t, act.Rule(t.Context(), j, ruling))
+			a = try(t, st, x, nil)
+			told := m.asked[0].Messages[2].Text
+			if c.made != "" {
+				require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+				require.Equal(t, "paid by hand", told)
+				continue
+			}
+			require.Contains(t, told, map[string]string{"yes": "", "no": "nobody knows whether it has"}[c.says])
+			require.Len(t, asks(a), 1)
+			require.Equal(t, []any{name, true}, []any{asks(a)[0].Name, asks(a)[0].Begun})
+			rule(t, st, asks(a)[0], true)
+			require.Equal(t, rank.Delivered, try(t, st, x, nil).Outcome)
+			require.Equal(t, []any{1, []string{"now"}}, []any{old, s.log})
+		}
+	}
+}
+
 // A no to a call that may have been made does not say that it was not made: neither to the model nor in the journal.
 func TestDeniedAndPerhapsMade(t *testing.T) {
 	for why, silence := range map[string]bool{"denied by ben: checked": false, "denied: nobody has ruled on refund by": true} {
@@ -268,7 +315,7 @@ func TestDeniedAndPerhapsMade(t *testing.T) {
 			require.Equal(t, rank.Delivered, try(t, st, x, nil).Outcome)
 			told := m.asked[1].Messages[2].Text
 			require.Contains(t, told, why)
-			require.Contains(t, told, "this run may have made the call already, and nobody knows whether it has")
+			require.Contains(t, told, "this run may have made such a call already, and nobody knows whether it has")
 			var kept []string
 			for events, err := range act.NewJournal(store.NewGroup(st), "", nil, nil, nil).Events(t.Context(), 0) {
 				require.NoError(t, err)
