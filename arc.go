@@ -57,8 +57,7 @@ type Options struct {
 	// case, and whoever decides next is told why. A run without a Session is not assessed.
 	OnStuck string
 
-	// ApprovalTimeout is how long an approval stays open: afterwards silence lets a Veto go on and denies
-	// the others. 0: 24 hours.
+	// ApprovalTimeout is how long an approval is open: then silence allows a Veto and denies others. 0: 24 hours.
 	ApprovalTimeout time.Duration
 	Timeout         time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Policy          rank.Policy   // which worker is tried first; nil: by Worth
@@ -280,13 +279,11 @@ func (a *Agent) Workers() (workers []act.Worker) {
 	return workers
 }
 
-// idle reports whether the Agent has no workers, and leaves runs to those that have: it could only block
-// them.
+// idle reports whether the Agent has no workers, and leaves runs to those that have: it could but block them.
 func (a *Agent) idle() bool { return len(a.runner.Load().Workers()) == 0 }
 
-// Shutdown refuses further runs and lets those under way reach their next commit, from which they go on when
-// the store is opened again. When ctx ends first it cancels them, and returns an error that names them.
-// Close the Agent afterwards.
+// Shutdown refuses further runs and lets those under way reach their next commit, from which they go on. When
+// ctx ends first it cancels them, and returns an error that names them. Close the Agent afterwards.
 func (a *Agent) Shutdown(ctx context.Context) error {
 	for {
 		a.mu.Lock()

@@ -35,7 +35,5 @@
 //	turn.go       a run under way: what a step stages, and its commit
 //	tenant.go     the parts of a tenant: memory, ranking, the layer
 //	retention.go  Delete, Erase, Maintain
-//	scheduler.go  goes on with what is due, after a crash, an outage, or in place of another process
-//	process.go    which of several processes are alive
 //	state.go, records.go  what is stored of a run
 package arc

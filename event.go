@@ -20,7 +20,7 @@ import (
 //	learned, not_learned            not_learned: Text says why a plan was not
 //	asking, answered                answered: Name is "" where a person has
 //	waiting                         Name is what a person is to allow; "": it waits for an outage
-//	unknown_end                     Text: an irreversible call that a run without a delivery may have made
+//	unknown_end                     Text: an irreversible call that the run may have made, told when it ends
 //	delivered, blocked, canceled    the end; blocked: Name is the Cause
 //	judged                          after the end; Name is the learn.Verdict, Text says why
 type Event = act.Event

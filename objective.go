@@ -49,12 +49,12 @@ var (
 	ErrObjective = errors.New("arc: the objective cannot be used")
 	// Of Run and Events: give another ID, or ask for the run by View.Report.
 	ErrTaken = errors.New("arc: the ID is that of another objective")
-	// Of Run, Events, and the methods of View that go on with a run or change it: View.Wait waits for it.
+	// Of Run, Events, and the methods of View that go on with a run or change it: it is stored, and View.Wait
+	// waits for it. Where an outage came before that the error is reason.Unavailable, or the store's own.
 	ErrRunning = errors.New("arc: the run is under way")
 	// Of the methods of View that go on with a run or change it, and of View.Decide.
 	ErrState = errors.New("arc: the run is not in a state for that")
-	// Of all that would begin or go on with a run. A run that was under way goes on when
-	// its store is opened again.
+	// Of all that would begin or go on with a run: another Agent over the store does, or the next one.
 	ErrClosed = errors.New("arc: the agent is shut down")
 )
 

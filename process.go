@@ -11,6 +11,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/memory"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -35,6 +36,9 @@ var (
 
 // errFenced is the cause of a run whose process could not reach the store.
 var errFenced = fmt.Errorf("%w: this process could not renew its record in time", ErrRunning)
+
+// errAway is the error of a call that has found no run, or has stored nothing of one, because of that.
+var errAway error = &reason.Error{Class: reason.Unavailable, Err: errors.New("arc: the store is away: try again")}
 
 // process is the Agent among those that share its store.
 type process struct {

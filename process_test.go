@@ -2,6 +2,7 @@ package arc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -546,6 +547,89 @@ func TestWorkerIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.NoWorker, r.Cause)
 	require.Contains(t, r.Text, "treasurer")
+}
+
+// A run that could not be stored, as the store is away, is under way nowhere: its caller is told to try again.
+func TestRunWhileTheStoreIsAway(t *testing.T) {
+	for _, id := range []string{"", "7"} {
+		synctest.Test(t, func(t *testing.T) {
+			own, back := &line{Changer: store.NewMem()}, make(chan struct{})
+			a, _ := agent(t, own, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+			run(t, a, arc.Objective{ID: "1", Text: "write"})
+			own.set(false, back)
+			if id == "" {
+				time.Sleep(11 * time.Second)
+			}
+			ended := make(chan error, 1)
+			go func() {
+				r, err := a.Run(t.Context(), arc.Objective{ID: id, Text: "write"})
+				assert.Nil(t, r)
+				ended <- err
+			}()
+			time.Sleep(20 * time.Second)
+			close(back)
+			err := <-ended
+			require.NotErrorIs(t, err, arc.ErrRunning)
+			require.Equal(t, reason.Unavailable, reason.Classify(err).Class, err)
+			time.Sleep(10 * time.Second)
+			run(t, a, arc.Objective{ID: id, Text: "write"})
+		})
+	}
+}
+
+// Who works on a run whose scope is erased by another process is told so in words, whichever of the two is
+// noticed first.
+func TestErasedElsewhere(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			st, began, free := store.NewMem(), make(chan bool, 1), make(chan bool)
+			w := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+				func(context.Context, *act.Call) (*act.Result, error) {
+					began <- true
+					<-free
+					return &act.Result{Text: "done"}, nil
+				})}
+			a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+			b, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := a.Run(t.Context(), arc.Objective{ID: "7", Scope: "acme/ann", Text: "write"})
+				ended <- err
+			}()
+			<-began
+			require.NoError(t, b.In("acme/ann").Erase(t.Context()))
+			time.Sleep(wait)
+			close(free)
+			err := <-ended
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorContains(t, err, "arc: the run is canceled")
+			require.NotContains(t, err.Error(), "condition")
+		})
+	}
+}
+
+// An irreversible call of no known end is told when the run ends, also where another worker has delivered it.
+func TestUnknownEndBehindADelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pays := act.Worker{Name: "card", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
+			func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+				pay := act.Worker{Name: "pay", Irreversible: true}
+				_, err := act.Do(ctx, &pay, "pay", nil, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+					panic("reset")
+				})
+				return nil, err
+			})}
+		a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{pays}}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := a.Run(ctx, arc.Objective{ID: "7", Text: "pay"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, a.SetWorkers([]act.Worker{(&arctest.Worker{}).As("post")}))
+		r, err := a.In("").Wait(t.Context(), "7")
+		require.NoError(t, err)
+		require.Equal(t, arc.Delivered, r.Status, r.Text)
+		require.Contains(t, strings.Join(journal(t, a, "7"), "\n"), "unknown_end: pay {} in attempt 1: its end is not known")
+	})
 }
 
 // A store that is away for long is told of once, and once more when that ends what is under way.

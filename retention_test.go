@@ -324,3 +324,54 @@ func TestCompactionRests(t *testing.T) {
 		require.NoError(t, a.Close())
 	})
 }
+
+// meanwhile is a store in which something happens once between the read of a list of runs and its first entry.
+type meanwhile struct {
+	store.Store
+	then func()
+}
+
+func (m *meanwhile) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	all := m.Store.Scan(ctx, r)
+	if m.then == nil || !strings.HasSuffix(r.Prefix, "//run/") {
+		return all
+	}
+	return func(yield func(store.Entry, error) bool) {
+		var entries []store.Entry
+		for e, err := range all {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			entries = append(entries, e)
+		}
+		then := m.then
+		m.then = nil
+		then()
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A run that somebody else has deleted meanwhile, as where two processes maintain a scope at once, is what
+// Maintain wants.
+func TestMaintainWhileOneIsDeleted(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	st := &meanwhile{Store: store.NewMem()}
+	o := &arc.Options{Now: func() time.Time { return now }}
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("one")}}, o)
+	for _, id := range []string{"1", "2"} {
+		_, err := a.Run(t.Context(), arc.Objective{ID: id, Scope: "x", Text: "do it"})
+		require.NoError(t, err)
+	}
+	now = now.Add(91 * 24 * time.Hour)
+	st.then = func() { require.NoError(t, a.In("x").Delete(t.Context(), "1")) }
+	n, err := a.In("x").Maintain(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Nil(t, st.then)
+	require.Empty(t, keysOf(t, st, "t/x/s/x//run/"))
+}

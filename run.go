@@ -23,7 +23,7 @@ import (
 )
 
 // errLeft is the cause of a run that stops because the Agent does.
-var errLeft = fmt.Errorf("%w: the run goes on when its store is opened again", ErrClosed)
+var errLeft = fmt.Errorf("%w: another over its store goes on with the run, or the next one", ErrClosed)
 
 // Run works on an objective until the run is delivered or blocked, asks, or waits for a person, and returns
 // its Report. It waits for an outage to pass, up to Options.Patience. A Run with the ID of an earlier one
@@ -206,9 +206,8 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 //
 // A run that stops in its middle is left: nobody goes on with it unasked as long as this Agent lives. So the
 // scheduler does not try it again at once, and other processes, which would wait for this one, are told by
-// its record. Not left is a run that waits, which goes on when that is over whoever has left it, and one of
-// which the error says that the call has changed nothing, or that another process has it. A canceled run
-// cancels its own.
+// its record. Not left is a run that waits, which goes on when that is over, and one of which the error says
+// that the call has changed nothing, or that another process has it. A canceled run cancels its own.
 func (a *Agent) workOn(
 	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
@@ -232,7 +231,9 @@ func (a *Agent) workOn(
 			return f(ctx, t)
 		}()
 	}
-	err = stopped(ctx, caller, err)
+	if err = stopped(ctx, caller, err); errors.Is(err, errFenced) && (t == nil || t.rev == 0) { // nobody has it
+		err = cmp.Or(caller.Err(), errAway)
+	}
 	left := false
 	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict) {
 		err = t.stop(ctx, err)
@@ -248,14 +249,16 @@ func (a *Agent) workOn(
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
-		report, _ := View{agent: a, scope: scope}.Report(ctx, id) // of what is stored
+		report, gone := View{agent: a, scope: scope}.Report(ctx, id) // of what is stored
+		if errors.Is(err, store.ErrConflict) && missing(gone) {
+			err = fmt.Errorf("%w, as its scope is erased: %w", errTold, gone)
+		}
 		return report, err
 	}
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
 }
 
-// stop ends the run if it is canceled, as of its last commit: who has canceled it may have gone, and it would
-// go on. It returns err, or that it is canceled.
+// stop ends the run if it is canceled, as of its last commit: else it would go on. It returns err, or that.
 func (t *turn) stop(ctx context.Context, err error) error {
 	said, is := errors.AsType[*canceled](context.Cause(ctx))
 	if !is {

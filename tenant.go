@@ -53,8 +53,7 @@ type tenant struct {
 	layer        *learn.Layer
 }
 
-// tenant returns the tenant of a scope for a call that is short: it may be unloaded meanwhile, which
-// such a call does not notice.
+// tenant returns the tenant of a scope for a call so short that it may be unloaded meanwhile.
 func (a *Agent) tenant(ctx context.Context, scope memory.Scope) (*tenant, error) {
 	t, release, err := a.tenants.hold(ctx, scope)
 	if err == nil {

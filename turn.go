@@ -82,11 +82,11 @@ func (t *turn) event(kind, name, text string) {
 	t.events = append(t.events, Event{At: t.now(), Kind: kind, Name: name, Text: fence.Clip(text, maxTold)})
 }
 
-// stageEnd ends the run in its Status, and stages the event of that, after those of what is staged. Where it
-// delivered nothing it tells of what cannot be undone, and is done or may be. What the run was told goes:
-// nobody asks for it any more, and what a stranger said that is forgotten would still stand in it.
+// stageEnd ends the run in its Status, and stages the event of that, after those of what is staged. It tells
+// of what cannot be undone and may be done, or is and was not delivered, where an attempt did not deliver. What
+// the run was told goes: nobody asks for it any more, and a stranger's word that is forgotten would stay in it.
 func (t *turn) stageEnd(ctx context.Context) error {
-	if t.Status != Delivered {
+	if t.Status != Delivered || t.Attempts > len(t.Deliveries) {
 		type call struct{ State, Note string } // see act.NewJournal
 		once := store.Range{Prefix: logPrefix(t.Scope, t.ID) + "s/once/"}
 		for c, err := range codec.Records[call](context.WithoutCancel(ctx), t.tenant.group.Store(), once) {
@@ -96,7 +96,7 @@ func (t *turn) stageEnd(ctx context.Context) error {
 			if c.State == "begun" {
 				t.event("unknown_end", "", fence.Visible(c.Note))
 			}
-			if c.State != "" { // it is done, or begun
+			if c.State != "" && t.Status != Delivered { // it is done, or begun
 				t.Reason = fence.Clip(strings.TrimPrefix(t.Reason+"\n"+fence.Visible(c.Note), "\n"), maxText)
 			}
 		}

@@ -104,8 +104,7 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 	}
 }
 
-// canceled is the cause of a run that somebody cancels. Who works on the run ends it: who has canceled it may
-// have gone.
+// canceled is the cause of a run that somebody cancels, who may have gone. Who works on the run ends it.
 type canceled struct{ why string }
 
 func (c *canceled) Error() string { return "arc: the run is canceled: " + context.Canceled.Error() }
@@ -292,8 +291,7 @@ func (v View) Known(ctx context.Context) (reason.Known, error) {
 	return t.layer.Known(ctx, v.scope)
 }
 
-// Edit takes up what a person has changed in a plan that Known gave, its Calls or Retired, and reports
-// whether that is new, see learn.Layer.Edit.
+// Edit takes up what a person has changed in a plan of Known, its Calls or Retired, see learn.Layer.Edit.
 func (v View) Edit(ctx context.Context, s reason.Suggestion) (changed bool, err error) {
 	t, err := v.agent.tenant(ctx, v.scope)
 	if err != nil {

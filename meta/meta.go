@@ -24,8 +24,7 @@ import (
 // A record has maxOutcomes outcomes, whose approaches are cut to maxText bytes.
 const maxOutcomes, maxText = 64, 256
 
-// Try is a try at a goal: one that has ended, for Record, or the one that is under way, for Assess. Goal and
-// Approach are words; equal ones mean the same.
+// Try is a try at a goal: one that has ended, for Record, or is under way, for Assess. Equal words are one.
 type Try struct {
 	Goal, Approach string           // in Assess, empty: those of the last try
 	Reflections    []iar.Reflection // that the try has made; only their resonance is kept

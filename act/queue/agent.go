@@ -10,6 +10,7 @@ import (
 
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -21,7 +22,8 @@ import (
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
 //	waiting, asking  Pending: it waits for a person, and holds no worker. An outage is waited for in this call
 //	canceled         Failed
-//	under way        Pending for 30 s, and no attempt is spent: others have the run, or a has no Workers
+//	under way        Pending for 30 s, and no attempt is spent: others have the run, the store is away, or a has
+//	                 no Workers
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
 // [Queue.Update] changes the job, not its run; only a blocked run that is tried again is told changed texts.
@@ -53,8 +55,10 @@ func AgentHandler(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		case err == nil:
 			r, err = v.Resume(ctx, o.ID)
 		}
+		away, _ := errors.AsType[*reason.Error](err)
 		switch {
-		case errors.Is(err, arc.ErrRunning), errors.Is(err, arc.ErrClosed):
+		case errors.Is(err, arc.ErrRunning), errors.Is(err, arc.ErrClosed),
+			away != nil && away.Class == reason.Unavailable:
 			j.State = Pending
 			return nil, nil
 		case errors.Is(err, arc.ErrObjective), errors.Is(err, arc.ErrTaken):

@@ -10,8 +10,7 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// item is a job that can be claimed, now or later: it is pending, or active under a lease that may run out.
-// Times are in nanoseconds.
+// item is a job that is pending, or active under a lease that may run out. Times are in nanoseconds.
 type item struct {
 	key      string
 	rev      store.Revision

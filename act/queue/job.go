@@ -58,8 +58,7 @@ type Draft struct {
 
 	Input json.RawMessage `json:",omitempty" cbor:"3,keyasint,omitempty" yaml:"-"` // JSON of up to 64 KiB
 
-	// Key makes adding idempotent: in its scope the same Key is the same job, until that has ended and was
-	// swept. "": each Draft is a job of its own.
+	// Key makes adding idempotent: in a scope it is of one job until that is swept. "": each Draft is its own.
 	Key string `cbor:"11,keyasint,omitempty"`
 
 	// At is when the job is due, of the years 1970 to 2200; zero: at once, or at the first time of Cron. Of a

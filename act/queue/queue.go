@@ -166,8 +166,7 @@ func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (Job, bool, er
 	return r.Job, true, q.put(b, r)
 }
 
-// Claim takes the first job that is due, for a lease; ErrEmpty if none is. Who claims it ends it by End, and
-// renews the lease by Heartbeat.
+// Claim takes the first job that is due, for a lease, which Heartbeat renews, until End; ErrEmpty if none is.
 func (q *Queue) Claim(ctx context.Context) (j Job, err error) {
 	if err := q.g.Refresh(ctx); err != nil { // other processes may have added some
 		return Job{}, err
