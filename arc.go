@@ -57,7 +57,7 @@ type Options struct {
 	// case, and whoever decides next is told why. A run without a Session is not assessed.
 	OnStuck string
 
-	// ApprovalTimeout is how long an approval is open: then silence allows a Veto and denies others. 0: 24 hours.
+	// ApprovalTimeout is how long an approval is open: then silence allows a Veto, else denies. 0: 24 hours.
 	ApprovalTimeout time.Duration
 	Timeout         time.Duration // of an execution, a gate, and a call of the reasoner; 0: 10 minutes
 	Policy          rank.Policy   // which worker is tried first; nil: by Worth

@@ -16,7 +16,7 @@ import (
 	"github.com/arc-learn/arc/meta"
 )
 
-// Health says how the runs of a scope and of those below it went in seven days, and which wait or are blocked.
+// Health says how the runs of a scope and those below it went in seven days, and which wait or are blocked.
 type Health struct {
 	State string // "no_data", "healthy", "struggling" or "failing", see [View.Health]
 

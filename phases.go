@@ -390,7 +390,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 
 // assign chooses who makes the next attempt: the same worker with the complaint, as most complaints can be
 // met once they are told; after its second failure another one. Where no more attempts are left than there
-// are workers that have not tried and are worth their price, nobody else tries twice in place of one of these.
+// are workers that have not tried and are worth their price, nobody else tries twice in their place.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]

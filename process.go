@@ -38,7 +38,7 @@ var (
 var errFenced = fmt.Errorf("%w: this process could not renew its record in time", ErrRunning)
 
 // errAway is the error of a call that has found no run, or has stored nothing of one, because of that.
-var errAway error = &reason.Error{Class: reason.Unavailable, Err: errors.New("arc: the store is away: try again")}
+var errAway = &reason.Error{Class: reason.Unavailable, Err: errors.New("arc: the store is away; try again")}
 
 // process is the Agent among those that share its store.
 type process struct {

@@ -232,7 +232,7 @@ func (a *Agent) workOn(
 		}()
 	}
 	if err = stopped(ctx, caller, err); errors.Is(err, errFenced) && (t == nil || t.rev == 0) { // nobody has it
-		err = cmp.Or(caller.Err(), errAway)
+		err = cmp.Or[error](caller.Err(), errAway)
 	}
 	left := false
 	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict) {

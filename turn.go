@@ -83,8 +83,8 @@ func (t *turn) event(kind, name, text string) {
 }
 
 // stageEnd ends the run in its Status, and stages the event of that, after those of what is staged. It tells
-// of what cannot be undone and may be done, or is and was not delivered, where an attempt did not deliver. What
-// the run was told goes: nobody asks for it any more, and a stranger's word that is forgotten would stay in it.
+// of what cannot be undone and may be done, or is and was not delivered, where an attempt did not deliver.
+// What the run was told goes: nobody asks for it, and a stranger's word that is forgotten would stay in it.
 func (t *turn) stageEnd(ctx context.Context) error {
 	if t.Status != Delivered || t.Attempts > len(t.Deliveries) {
 		type call struct{ State, Note string } // see act.NewJournal

@@ -22,8 +22,8 @@ import (
 //	blocked          Blocked: Summary is why. Where Queue.Update makes the job Pending the run is tried again
 //	waiting, asking  Pending: it waits for a person, and holds no worker. An outage is waited for in this call
 //	canceled         Failed
-//	under way        Pending for 30 s, and no attempt is spent: others have the run, the store is away, or a has
-//	                 no Workers
+//	under way        Pending for 30 s, and no attempt is spent: others have the run, or a has no Workers, or
+//	                 the store is away
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
 // [Queue.Update] changes the job, not its run; only a blocked run that is tried again is told changed texts.

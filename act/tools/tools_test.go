@@ -466,7 +466,7 @@ func TestWhatTheModelIsShown(t *testing.T) {
 	shown := m.asked[1].Messages[2:]
 	for i, want := range []string{
 		"no such order", `no tool "gone"`, "'/order': got number", "no JSON: unexpected EOF", "additional properties 'Order'",
-		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "not listed", "more than 8388608 bytes",
+		"cut: 100000 bytes in all", "panic: boom", "", "nil *reason.Error", "unlisted", "more than 8388608 bytes",
 	} {
 		require.Contains(t, shown[i].Text, want)
 		require.Equal(t, want != "" && i != 5, strings.HasPrefix(shown[i].Text, "Error: "), want)
