@@ -83,14 +83,15 @@ func (s *Sanitizer) Prose(text string) (clean string) {
 }
 
 // clean returns a text without what is known and what the forms find, with typed placeholders broken up.
-// Characters that nobody sees hide nothing: where more is found without them, they go.
+// Characters that nobody sees hide nothing, and set nothing apart: where more is found without them, they go.
 func (s *sanitizer) clean(text string, prose bool) string {
 	if seen := visible(text); !s.keep && placeholder.MatchString(seen) {
 		text = placeholder.ReplaceAllString(seen, "(secret $1)")
 	}
-	clean := s.scan(text, prose)
-	if seen := visible(clean); seen != clean {
-		if found := s.scan(seen, prose); found != seen {
+	clean, marks := s.scan(text, prose)
+	if seen := visible(text); seen != text {
+		found, _ := s.scan(seen, prose)
+		if found = strings.NewReplacer(marks...).Replace(found); found != visible(clean) {
 			return found
 		}
 	}

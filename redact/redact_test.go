@@ -197,6 +197,10 @@ func TestInvisible(t *testing.T) {
 		hidden := github[:9] + r + github[9:]
 		require.Equal(t, "a\r\n[redacted:github-token]", s.Prose("a\r\n"+hidden), "%q", r)
 		require.Equal(t, "[redacted:github-token]", string(s.Data(json.RawMessage(hidden))), "%q", r)
+		require.NotContains(t, s.Prose(pem[:100]+r+pem[100:]), "MIIE", "%q", r)
+		require.NotContains(t, s.Prose(github+r+"Tail99"), "Tail99", "%q", r)
+		require.NotContains(t, s.Prose("a"+r+github+" password=hun"+r+"ter2"), github, "%q", r)
+		require.NotContains(t, s.Prose(aws+r+"more password=hun"+r+"ter2"), aws, "%q", r)
 		require.Equal(t, "[secret DB] (secret DB)", s.Prose("Tr0ub4"+r+"dor&3 [sec"+r+"ret DB]"), "%q", r)
 		require.Equal(t, "می"+r+"خواهم [secret DB]", s.Prose("می"+r+"خواهم Tr0ub4dor&3"), "%q", r)
 	}

@@ -57,9 +57,10 @@ var forms = func() (forms [256][256][]*form) {
 // lower makes lower-case letters of upper-case ones, and whatever of other bytes.
 func lower(c byte) byte { return c | 0x20 }
 
-// scan returns a text with marks in the place of declared values and of what the forms find. At each place
-// the first row of forms.txt that finds something decides, and the scan goes on behind what it has found.
-func (s *sanitizer) scan(text string, prose bool) string {
+// scan returns a text with marks in the place of declared values and of what the forms find, and what these
+// found, as it is seen, each with its mark. At each place the first row of forms.txt that finds something
+// decides, and the scan goes on behind that.
+func (s *sanitizer) scan(text string, prose bool) (clean string, marks []string) {
 	if s.declared != nil {
 		text = s.declared.Replace(text)
 	}
@@ -83,27 +84,25 @@ func (s *sanitizer) scan(text string, prose bool) string {
 				continue
 			}
 			if start = max(start, done); start < end && !slices.Contains(s.o.Allow, text[start:end]) {
-				b.WriteString(text[done:start])
-				b.WriteString("[redacted:" + f.kind + "]")
+				mark := "[redacted:" + f.kind + "]"
+				b.WriteString(text[done:start] + mark)
+				if seen := visible(text[start:end]); len(seen) >= minSecret {
+					marks = append(marks, seen, mark)
+				}
 				done = end
 			}
 			i = max(i, end-1)
 			break
 		}
 	}
-	if done == 0 {
-		return text
-	}
-	return b.String() + text[done:]
+	return b.String() + text[done:], marks // the text itself, where it has none
 }
 
 // at reports whether a text begins as the form does.
 func (f *form) at(text string) bool {
 	n := len(f.begins)
-	if n > len(text) || lower(text[n-1]) != lower(f.begins[n-1]) { // most texts end here
-		return false
-	}
-	return text[:n] == f.begins || f.check != "" && strings.EqualFold(text[:n], f.begins)
+	return n <= len(text) && lower(text[n-1]) == lower(f.begins[n-1]) && // most texts end here
+		(text[:n] == f.begins || f.check != "" && strings.EqualFold(text[:n], f.begins))
 }
 
 // find returns where the secret of a form is that begins at text[i:], by reach bytes; an empty range: none.
