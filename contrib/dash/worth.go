@@ -19,8 +19,6 @@ type worth struct {
 	Known  bool   // it is known
 	Held   bool   // cases were held out
 	Uplift [][2]string
-	Curves [2]string // points of attempts and of model calls a run, by the days since the first one
-	Top    float64   // of both
 	Bills  []bills
 	All    bill
 }
@@ -33,9 +31,8 @@ type bills struct {
 
 // bill is what somebody, or a day, took. What is not told is not counted as 0.
 type bill struct {
-	Name         string
-	N, Attempts  int
-	Told, Untold int // of N, whose model calls are known, and whose cost is not
+	Name      string
+	N, Untold int // and of these, whose cost is not known
 	reason.Usage
 }
 
@@ -45,12 +42,10 @@ func (b bill) Tokens() int { return b.Input + b.Output }
 // add takes in a run, and what nobody, or somebody, has told of it.
 func (b *bill) add(r *arc.Report) {
 	u := r.Usage
-	b.Attempts += r.Attempts
 	if b.N++; u == nil || u.CostUSD == nil && u.EstimateUSD == nil {
 		b.Untold++
 	}
 	if u != nil {
-		b.Told++
 		b.Usage = *b.Usage.Add(u)
 	}
 }
@@ -78,12 +73,11 @@ func (d *dash) value(rq *request) (any, error) {
 	if err = cmp.Or(err, noRuns, noWorkers); err != nil {
 		return nil, err
 	}
-	w, u := worth{Held: h.Uplift.Delivered.N > 0}, h.Uplift
+	w := worth{Held: h.Uplift.Delivered.N > 0, Uplift: Uplift(h.Uplift)}
 	_, w.Saved, w.Known = strings.Cut(h.Text(), "\nlearned plans: about ")
-	w.Uplift = Uplift(u)
 	days := make([]bill, worthDays)
 	for i := range days {
-		days[i].Name = day(from.AddDate(0, 0, i))
+		days[i].Name = day(from.AddDate(0, 0, worthDays-1-i)) // the newest first
 	}
 	for _, r := range runs {
 		on := day(cmp.Or(r.Ended, r.Began))
@@ -92,18 +86,7 @@ func (d *dash) value(rq *request) (any, error) {
 			w.All.add(r)
 		}
 	}
-	w.Top = 1
-	for i, b := range days {
-		for j, of := range [][2]int{{b.Attempts, b.N}, {b.Calls, b.Told}} {
-			if of[1] > 0 { // days without any leave no gap; twice, so that a single one is a dot
-				mean := float64(of[0]) / float64(of[1])
-				w.Curves[j] += fmt.Sprintf("%d,%g %[1]d,%[2]g ", i, mean)
-				w.Top = max(w.Top, mean)
-			}
-		}
-	}
 	days = slices.DeleteFunc(days, func(b bill) bool { return b.N == 0 })
-	slices.Reverse(days)
 	w.Bills = []bills{{"By day", "Day", "Runs", days}, {"By worker", "Worker", "Attempts", workers}}
 	return &w, nil
 }
