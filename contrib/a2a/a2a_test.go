@@ -89,10 +89,23 @@ func TestWorkerOfACard(t *testing.T) {
 	require.NotContains(t, err.Error(), "hidden")
 	_, err = a2a.Dial(t.Context(), "http://me:hid/den1@127.0.0.1/?key=hidden2", nil)
 	require.EqualError(t, err, "a2a: the card: the address is no URL")
-	gone := card("http://me:hidden1@127.0.0.1:1/?key=hidden2") // of an agent that is there no more
-	s := httptest.NewServer(a2asrv.NewStaticAgentCardHandler(&gone))
-	defer s.Close()
+	gone := card("http://127.0.0.1:1/")
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		require.NoError(t, json.NewEncoder(w).Encode(gone))
+	}))
+	for _, other := range []string{gone.URL, strings.Replace(s.URL, "http", "https", 1), "file:///etc/passwd", ":"} {
+		gone.URL = other
+		_, err = a2a.Dial(t.Context(), s.URL, nil)
+		require.ErrorContains(t, err, "another host", other)
+	}
+	gone.URL = s.URL
+	gone.AdditionalInterfaces = []sdk.AgentInterface{{Transport: sdk.TransportProtocolJSONRPC, URL: "http://127.0.0.1:1/"}}
+	_, err = a2a.Dial(t.Context(), s.URL, nil)
+	require.ErrorContains(t, err, "another host")
+	gone.AdditionalInterfaces[0].Transport = sdk.TransportProtocolGRPC // which is not used
+	gone.URL = strings.Replace(s.URL, "//", "//me:hidden1@", 1) + "/?key=hidden2"
 	away := dial(t, s.URL)
+	s.Close() // the agent is there no more
 	_, err = away.Executor.Execute(t.Context(), &act.Call{Worker: &away, Task: reason.Task{Objective: "hi"}})
 	require.ErrorContains(t, err, "connection refused")
 	require.NotContains(t, err.Error(), "hidden")

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -47,13 +48,23 @@ type Agent struct {
 	client *a2aclient.Client
 }
 
-// Dial reads the card at a URL. The card's own URL and redirects get what client adds (nil: the default one).
+// Dial reads the card at a URL by client (nil: the default one). Redirects are errors, and a card that has its
+// agent on another host or port, or by another scheme: what client adds is for the one that was dialed.
 func Dial(ctx context.Context, address string, client *http.Client) (*Agent, error) {
 	bounded := *cmp.Or(client, http.DefaultClient)
 	bounded.Transport = reason.Transport(bounded.Transport)
 	card, err := agentcard.NewResolver(&bounded).Resolve(ctx, address)
 	if err != nil {
 		return nil, fmt.Errorf("a2a: the card: %w", call.Bare(err))
+	}
+	from, _ := url.Parse(address) // as Resolve has
+	first := sdk.AgentInterface{Transport: card.PreferredTransport, URL: card.URL}
+	for _, at := range append(slices.Clip(card.AdditionalInterfaces), first) {
+		to, err := url.Parse(at.URL)
+		used := at.Transport == sdk.TransportProtocolJSONRPC
+		if used && (err != nil || to.Scheme != from.Scheme || to.Host != from.Host) {
+			return nil, errors.New("a2a: the card names another host than its own: dial that one")
+		}
 	}
 	config := a2aclient.Config{Polling: true, AcceptedOutputModes: []string{"text/plain", "application/json"}}
 	transport := a2aclient.WithJSONRPCTransport(&bounded)

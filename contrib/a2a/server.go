@@ -35,10 +35,9 @@ type ScopeFunc func(ctx context.Context) (memory.Scope, error)
 //
 // A run's ID follows from the id of the message that began it: one that is sent again, in the same scope, is
 // another task of the same run. A task is there for callers of its scope: the last 1,000 from memory, an
-// older one, and each after a restart, from its run, without history. A request has at most 512 KiB.
-//
-// Pages of other origins are refused. Who may call is for the host's middleware to say, also on a loopback
-// address, which any page may give a name of its own.
+// older one, and each after a restart, from its run, without history. A request has at most 512 KiB. Pages of
+// other origins are refused. Who may call is for the host's middleware to say, also on a loopback address,
+// which any page may give a name of its own.
 func Handler(agent *arc.Agent, card sdk.AgentCard, scope ScopeFunc) http.Handler {
 	card.ProtocolVersion = cmp.Or(card.ProtocolVersion, "0.3.0")
 	card.PreferredTransport = cmp.Or(card.PreferredTransport, sdk.TransportProtocolJSONRPC)
