@@ -47,7 +47,7 @@ type ClientOptions struct {
 	// leaves the tool out. It is called concurrently. nil: all tools, with nothing set.
 	Tool func(h Hints, t *tools.Tool) bool
 
-	HTTP   *http.Client // of Dial, nil: http.DefaultClient; credentials, CheckRedirect, timeout of a call
+	HTTP   *http.Client // of Dial, nil: http.DefaultClient; for credentials and the timeout of a call
 	Logger *slog.Logger // nil: nobody is told
 }
 
@@ -80,6 +80,7 @@ const (
 	maxTools       = 1000            // of a server, and of pages of its list
 	maxSchema      = 64 << 10        // bytes of a tool's schema
 	maxDescription = 8 << 10
+	maxList        = 512 << 10 // of all tools
 	maxName        = 64
 	oldest         = "2025-11-25" // the last version with a handshake, which old servers answer
 )
@@ -91,11 +92,14 @@ func Command(cmd func() *exec.Cmd, o *ClientOptions) *Client {
 	return newClient(o, func(c *Client) sdk.Transport { return &program{cmd: cmd(), logger: c.o.Logger} })
 }
 
-// Dial returns a Client of the server at a URL of streamable HTTP. Redirects get what the HTTP client adds.
+// Dial returns a Client of the server at a URL of streamable HTTP. It follows no redirect.
 func Dial(address string, o *ClientOptions) *Client {
 	c := newClient(o, func(c *Client) sdk.Transport {
 		h := *cmp.Or(c.o.HTTP, http.DefaultClient)
 		h.Transport = bounded{cmp.Or(h.Transport, http.DefaultTransport)}
+		h.CheckRedirect = func(*http.Request, []*http.Request) error { // it would get what h adds
+			return &reason.Error{Class: reason.Permanent, Err: errors.New("mcp: the server redirects: dial where to")}
+		}
 		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: &h, DisableStandaloneSSE: true}
 	})
 	if at, err := url.Parse(address); err != nil || at.Host == "" || !strings.HasPrefix(at.Scheme, "http") {
@@ -220,22 +224,25 @@ func spoken(err error) error {
 
 // outage returns an error of a connection.
 func outage(err error) error {
+	own, _ := errors.AsType[*reason.Error](err)
 	err = spoken(err)
-	if e := reason.Classify(err); e != nil && e.Class != "" {
+	if e := cmp.Or(own, reason.Classify(err)); e != nil && e.Class != "" {
 		return e
 	}
 	return &reason.Error{Class: reason.Unavailable, Err: err}
 }
 
-// Tools returns the tools that the server has now. Names are valid for every model: letters, digits, "_" and
-// "-", at most 64; another gets a digest of what it was. A schema of no use, or with over 30 references,
-// becomes that of any object. A call's _meta has "arc/idempotency-key": that of act, "/", a digest.
+// Tools returns the tools that the server has now, of up to 512 KiB in all, or an error. Names are valid for
+// every model: letters, digits, "_" and "-", at most 64; another gets a digest of what it was. A schema of no
+// use, or with over 30 references, becomes that of any object. Beyond 1,000 tools no further page is read. A
+// call's _meta has "arc/idempotency-key": that of act, "/", a digest.
 func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 	listed, err := c.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []tools.Tool
+	size := 0
 	for _, as := range slices.Sorted(maps.Keys(listed)) {
 		l := listed[as]
 		t := tools.Tool{
@@ -253,8 +260,11 @@ func (c *Client) Tools(ctx context.Context) ([]tools.Tool, error) {
 			h.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 		}
 		if c.o.Tool == nil || c.o.Tool(h, &t) {
-			out = append(out, t)
+			out, size = append(out, t), size+maxName+len(t.Description)+len(t.Input)
 		}
+	}
+	if size > maxList {
+		return nil, &reason.Error{Class: reason.Permanent, Err: errors.New("mcp: the list of tools is too long")}
 	}
 	return out, nil
 }
@@ -273,10 +283,10 @@ func (c *Client) input(ctx context.Context, t *sdk.Tool) json.RawMessage {
 	return raw
 }
 
-// list returns the server's tools by the names that models have for them. It ends at a cursor it had.
+// list returns the server's tools by the names that models have for them. It ends at the same cursor.
 func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
-	tools, cursors, cursor := map[string]*sdk.Tool{}, map[string]bool{"": true}, ""
-	for {
+	tools, cursor := map[string]*sdk.Tool{}, ""
+	for range maxTools {
 		page, err := request(ctx, c, func(ctx context.Context, s *session) (*sdk.ListToolsResult, error) {
 			return s.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 		})
@@ -288,12 +298,12 @@ func (c *Client) list(ctx context.Context) (map[string]*sdk.Tool, error) {
 				tools[name(t.Name)] = t
 			}
 		}
-		cursor = page.NextCursor
-		if cursors[cursor] || len(tools) >= maxTools || len(cursors) >= maxTools {
-			return tools, nil
+		if page.NextCursor == "" || page.NextCursor == cursor || len(tools) >= maxTools {
+			break
 		}
-		cursors[cursor] = true
+		cursor = page.NextCursor
 	}
+	return tools, nil
 }
 
 var invalid = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
@@ -326,13 +336,16 @@ func (c *Client) call(ctx context.Context, name string, inputs json.RawMessage) 
 }
 
 // Executor returns an executor as [tools.New] does, with the tools that the server has when an attempt
-// begins, and others. So a server that changes its list is followed.
+// begins, and others, whose names the server's do not take. So a server that changes its list is followed.
 func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool) act.Executor {
 	return act.ExecutorFunc(func(ctx context.Context, call *act.Call) (*act.Result, error) {
 		mine, err := c.Tools(ctx)
 		if err != nil {
 			return nil, err
 		}
+		mine = slices.DeleteFunc(mine, func(t tools.Tool) bool {
+			return slices.ContainsFunc(others, func(own tools.Tool) bool { return own.Name == t.Name })
+		})
 		return tools.New(m, o, append(mine, others...)...).Execute(ctx, call)
 	})
 }

@@ -373,6 +373,43 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	require.ErrorContains(t, err, "too large")
 }
 
+// What the host's client adds, such as a credential, is for the server that was dialed.
+func TestRedirect(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Error("got", r.Header) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		s := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		c := Dial(s.URL, &ClientOptions{HTTP: &http.Client{Transport: bearer("hidden")}})
+		_, err := c.Tools(t.Context())
+		require.EqualError(t, err, "permanent: mcp: the server redirects: dial where to", status)
+		require.NoError(t, c.Close())
+		s.Close()
+	}
+}
+
+// How much of a prompt a server takes has a bound, of what the host has not left out.
+func TestLongList(t *testing.T) {
+	list := func(n int, about string) answers {
+		return func(string, json.RawMessage) string {
+			var b strings.Builder
+			for i := range n {
+				fmt.Fprintf(&b, `,{"name":"t%d","description":%q,"inputSchema":{"type":"object"}}`, i, about)
+			}
+			return `{"tools":[` + b.String()[1:] + `]}`
+		}
+	}
+	for name, c := range map[string]*Client{
+		"many": fake(t, nil, list(10_000, "x")), "long": fake(t, nil, list(100, strings.Repeat("x", 6<<10))),
+	} {
+		_, err := c.Tools(t.Context())
+		require.EqualError(t, err, "permanent: mcp: the list of tools is too long", name)
+	}
+	few := &ClientOptions{Tool: func(h Hints, _ *tools.Tool) bool { return h.Name < "t2" }}
+	got, err := fake(t, few, list(100, strings.Repeat("x", 6<<10))).Tools(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got, 12)
+}
+
 // A key that no header can have, as with a line end, is no outage: waiting does not mend it.
 func TestKeyWithALineEnd(t *testing.T) {
 	c := Dial("http://127.0.0.1:1/mcp", &ClientOptions{HTTP: &http.Client{Transport: bearer("hidden\n")}})
@@ -472,4 +509,20 @@ func TestAgentWithTools(t *testing.T) {
 	r, err := a.Run(t.Context(), arc.Objective{Text: "count"})
 	require.NoError(t, err)
 	require.Equal(t, "12 in all", r.Text)
+}
+
+// A server that lists a tool with the name of one of the host's neither takes its place nor stops the worker.
+func TestNameOfAnOwnTool(t *testing.T) {
+	c := fake(t, nil, calls(`{"content":[{"type":"text","text":"the server's"}]}`))
+	own := tools.Func("t", "", func(context.Context, struct{}) (string, error) { return "the host's", nil })
+	model := reasontest.NewScript(reasontest.Call("t", `{}`), func(_ context.Context, r *reason.Request) (*reason.Response, error) {
+		require.Len(t, r.Tools, 1)
+		return &reason.Response{Text: r.Messages[len(r.Messages)-1].Text}, nil
+	})
+	a := agent(t, arc.Host{Workers: []act.Worker{
+		{Name: "talker", Executor: c.Executor(model, nil, own), Gates: []act.Gate{act.NoGate}},
+	}})
+	r, err := a.Run(t.Context(), arc.Objective{Text: "call it"})
+	require.NoError(t, err)
+	require.Contains(t, r.Text, "the host's")
 }

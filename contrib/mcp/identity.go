@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/arc-learn/arc"
@@ -106,26 +104,17 @@ func (s *server) getIdentity(ctx context.Context, _ caller, me person, _ none) (
 	return factsOut{append([]identity.Fact{}, facts...)}, err
 }
 
-var categories = []string{"", "core", "expertise", "preference", "context", "focus"}
-
 func (s *server) updateFact(ctx context.Context, c caller, me person, in updateIn) (out factOut, err error) {
-	f := identity.Fact{
-		ID: in.FactID, Content: in.Content, Category: in.Category, SourceRef: in.SourceRef,
-		Source: identity.Conversation,
-	}
-	switch {
-	case !slices.Contains(categories, in.Category) || in.FactID == "" && strings.TrimSpace(in.Content) == "":
-		return out, refused("the content is empty, or the category is none of" + strings.Join(categories, " "))
-	case in.FactID == "":
+	f := identity.Fact{ID: in.FactID, Content: in.Content, Category: in.Category, SourceRef: in.SourceRef}
+	f.Source = identity.Conversation
+	if in.FactID == "" {
 		f.SourceRef = cmp.Or(in.SourceRef, c.ref())
 		if s.Trusted {
 			f.Source = identity.Manual
 		}
 		f, err = me.Add(ctx, f)
-	default:
-		if err = s.candidate(ctx, me, in.FactID); err == nil {
-			f, err = me.Update(ctx, f)
-		}
+	} else if err = s.candidate(ctx, me, in.FactID); err == nil {
+		f, err = me.Update(ctx, f)
 	}
 	return factOut{f}, err
 }

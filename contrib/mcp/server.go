@@ -11,14 +11,12 @@
 // # The server's tools
 //
 // Memory: recall, remember, feedback and forget. The loop: think, do, runs and health; tasks_add where the
-// host gives a queue. Identity: the eight tools of the Arete v2 design, by its names. Each has schemas of its
-// input and output. An error is one of the tool, in words that the client can act on; one that it can do
-// nothing about is logged, and the client gets a reference to it.
+// host gives a queue. Identity: the eight tools of the Arete v2 design, by its names. An error is one of the
+// tool, in words that the client can act on, or a reference to what is logged.
 //
-// do returns when the run has ended, asks or waits. The answer to its questions is another do with the run's
-// id. An approval is a person's, so no tool gives one. Where a client asks for progress, it is told of the
-// events of a new run. A call that the client cancels cancels its run; a connection that is lost leaves the
-// run to go on. Over HTTP, clients of MCP 2026-07-28 can only close the connection, which is no different.
+// do returns when the run has ended, asks or waits. An approval is a person's, so no tool gives one. Where a
+// client asks for progress, it is told of the events of a new run. A call that it cancels cancels its run; a
+// connection that is lost, or closed by a client of MCP 2026-07-28, leaves the run to go on.
 //
 // # Trust
 //

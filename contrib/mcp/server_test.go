@@ -269,7 +269,7 @@ func TestIdentity(t *testing.T) {
 	_, text := p.call("arete_update_identity", m{"content": "x", "category": "gossip"})
 	require.Contains(t, text, "category")
 	_, text = p.call("arete_update_identity", m{"content": " "})
-	require.Contains(t, text, "empty")
+	require.Contains(t, text, "no content")
 
 	host := connect(t, a, &Options{Trusted: true}, nil)
 	out, _ = host.call("arete_update_identity", m{"content": "is called Anna", "category": "core"})
