@@ -6,7 +6,7 @@
 //	edit := act.Worker{Name: "edit", Executor: tools.New(model, nil, all...), Gates: gates}
 //	host := arc.Host{Workers: []act.Worker{edit}, Sources: []reason.Source{w.Search}}
 //
-// Tools for files reach nothing outside the folder, by links neither. Programs do what their user may.
+// Tools for files reach nothing outside the folder, but what a hard link reads. Programs do as their user may.
 package workspace
 
 import (
@@ -108,8 +108,8 @@ func (w *Workspace) Shell() tools.Tool {
 //
 // write_file replaces a text that the attempt has read or written whole, and no other: so a plan reads the
 // file first, and is left where that has changed. An edit, and a restart, want it read again. What was not
-// shown, such as a token, is not replaced by what stood for it, and nothing is written through a link. What a
-// full disk does not take leaves a file as it was, and a kill may leave a part of it.
+// shown, such as a token, is not replaced by what stood for it, and nothing is written through a link: a file
+// is written beside, as its name with "~arc", and renamed. A full disk or a kill leaves it as it was.
 func (w *Workspace) Files() []tools.Tool {
 	if w.Dir == nil {
 		panic("workspace: a Workspace without Dir")
@@ -181,7 +181,8 @@ func (w *Workspace) Files() []tools.Tool {
 	}
 }
 
-const maxShown = 16<<10 - 64 // bytes: what tools.New shows a model, beside a line that says which part it is
+// Bytes of a file, and what tools.New shows a model, beside a line that says which part it is.
+const maxFile, maxShown = 1 << 20, 16<<10 - 64
 
 // tool is a tool for a file.
 func tool[In any](w *Workspace, name, about string, f func(p *place, in In) (string, error)) tools.Tool {
@@ -210,7 +211,7 @@ type place struct {
 // text reads a file.
 func (p *place) text(path string) (string, error) {
 	info, err := p.Stat(filepath.Clean(path)) // as write has it
-	if err == nil && (!info.Mode().IsRegular() || info.Size() > 1<<20) {
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxFile) {
 		err = fmt.Errorf("%s is no file, or has over 1 MiB", path)
 	}
 	if err != nil {
@@ -242,13 +243,23 @@ func (p *place) write(path, old, text string) error {
 	if strings.Count(text, "[redacted:") > strings.Count(old, "[redacted:") {
 		return errors.New("[redacted:…] stands for what you were not shown: use edit_file for the rest")
 	}
+	info, missing := p.Stat(path)
+	if len(text) > maxFile || missing == nil && info.Mode()&0o200 == 0 {
+		return fmt.Errorf("%s is read-only, or would have over 1 MiB", path)
+	}
+	beside := path + "~arc"
 	err := p.MkdirAll(filepath.Dir(path), 0o777)
 	if err == nil {
-		err = p.WriteFile(path, []byte(text), 0o666)
+		_ = p.Remove(beside)
+		err = p.WriteFile(beside, []byte(text), 0o666)
 	}
-	if err != nil && old != "" { // a full disk has room for what it had
-		err = errors.Join(err, p.WriteFile(path, []byte(old), 0o666))
+	if err == nil && missing == nil {
+		err = p.Chmod(beside, info.Mode().Perm())
 	}
+	if err == nil {
+		return p.Rename(beside, path)
+	}
+	_ = p.Remove(beside)
 	return err
 }
 

@@ -324,6 +324,36 @@ func TestWritesLoseNothing(t *testing.T) {
 	require.Equal(t, os.FileMode(0o755), info.Mode(), "its mode stays")
 }
 
+// A file with a name elsewhere, too, is written anew, so that what is there stays. Others are refused.
+func TestHardLinks(t *testing.T) {
+	w, dir := folder(t)
+	outside := t.TempDir()
+	write(t, "one", outside, "shared.txt")
+	require.NoError(t, os.Link(filepath.Join(outside, "shared.txt"), filepath.Join(dir, "shared.txt")))
+	write(t, "one", dir, "kept.txt")
+	require.NoError(t, os.Chmod(filepath.Join(dir, "kept.txt"), 0o444))
+	edit := func(name, text string) error {
+		raw, err := json.Marshal(map[string]string{"path": name, "old": "one", "new": text})
+		require.NoError(t, err)
+		_, err = w.Files()[3].Call(t.Context(), raw)
+		return err
+	}
+	require.NoError(t, edit("shared.txt", "two"))
+	require.ErrorContains(t, edit("kept.txt", "two"), "read-only")
+	raw, err := json.Marshal(map[string]string{"path": "new.txt", "text": strings.Repeat("x", 1<<20+1)})
+	require.NoError(t, err)
+	_, err = w.Files()[2].Call(t.Context(), raw)
+	require.ErrorContains(t, err, "over 1 MiB")
+	for want, file := range map[string]string{"one": filepath.Join(outside, "shared.txt"), "two": filepath.Join(dir, "shared.txt")} {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, want, string(raw))
+	}
+	names, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, names, 2)
+}
+
 // What a full disk does not take leaves the file as it was. A limit of the size of files is as good as one; it is
 // that of a process of its own, as this one writes files, too.
 func TestNoRoom(t *testing.T) {
