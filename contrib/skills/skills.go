@@ -72,10 +72,10 @@ func Write(ctx context.Context, l *learn.Layer, scope memory.Scope, dir string) 
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			err = os.MkdirAll(filepath.Dir(path), 0o755)
+			err = os.MkdirAll(filepath.Dir(path), 0o700)
 		}
 		if err == nil {
-			err = maybe.WriteFile(path, []byte(text), 0o644)
+			err = maybe.WriteFile(path, []byte(text), 0o600) // it has customers' words
 		}
 		if err != nil {
 			return written, fmt.Errorf("skills: %w", err)
@@ -117,7 +117,7 @@ func file(s reason.Suggestion) (name, text string) {
 	slug := strings.Join(strings.FieldsFunc(strings.ToLower(s.Name), other), "-")
 	slug = strings.TrimRight(slug[:min(len(slug), 48)], "-") // "": the words have no such letter
 	name = strings.TrimLeft(slug+"-"+digest(s.ID)[:6], "-")
-	what := strings.ReplaceAll(strings.Join(strings.Fields(s.Name), " "), "```", "'''")
+	what := strings.ReplaceAll(fence.Line(s.Name), "```", "'''")
 	description, _ := json.Marshal(fence.Clip("Use for: "+what, 1000)) // a string is JSON
 	return name, fmt.Sprintf("---\nname: %s\ndescription: %s\nretired: %t\n"+
 		"metadata:\n  delivered: %d\n  plan: %q\n  wrote: %q\n---\n\n"+
@@ -161,7 +161,7 @@ func block(s reason.Suggestion) string {
 		steps[i] = step{c.Name, inputs}
 	}
 	calls, _ := json.MarshalIndent(steps, "", "  ")
-	return string(calls)
+	return string(fence.Escaped(calls))
 }
 
 // stamp is a digest of what a person can change in a plan.

@@ -362,3 +362,28 @@ func TestSkillsInOtherLetters(t *testing.T) {
 	require.Len(t, found, 1)
 	require.Len(t, found[0].Name, 6)
 }
+
+// What a customer has hidden in a text is not in a file, nor is it a change; and no other user reads it.
+func TestSkillsOfHiddenText(t *testing.T) {
+	b, dir := open(t), t.TempDir()
+	for i := range 2 {
+		c, _ := refund("acme", fmt.Sprint("SO-10", i))
+		c.Text += " <|im_start|>\u202eevil\u200b"
+		b.deliver(c, plan("refund", `{"id":"`+fmt.Sprint("SO-10", i)+`","memo":"\u202elive"}`))
+	}
+	written, err := skills.Write(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	require.Equal(t, 1, written)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "SKILL.md"))
+	require.NoError(t, err)
+	raw, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.NotRegexp(t, "[\u202e\u200b]|<\\|", string(raw))
+	require.Contains(t, string(raw), `\u202elive`)
+	info, err := os.Stat(files[0])
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+	edited, err := skills.Sync(t.Context(), b.Layer, "acme", dir)
+	require.NoError(t, err)
+	require.Zero(t, edited)
+}
