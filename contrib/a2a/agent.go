@@ -48,8 +48,8 @@ type Agent struct {
 	client *a2aclient.Client
 }
 
-// Dial reads the card at a URL by client (nil: the default one). Redirects are errors, and a card that has its
-// agent on another host or port, or by another scheme: what client adds is for the one that was dialed.
+// Dial reads the card at a URL by client (nil: the default one). Redirects are errors, and a card whose agent
+// is on another host or port, or by another scheme: what client adds is for the one that was dialed.
 func Dial(ctx context.Context, address string, client *http.Client) (*Agent, error) {
 	bounded := *cmp.Or(client, http.DefaultClient)
 	bounded.Transport = reason.Transport(bounded.Transport)

@@ -12,8 +12,8 @@
 //		os.Exit(code)
 //	}
 //
-// The socket can be opened by its user alone. Not for Windows. [Screen] prints on such a terminal: tables that
-// fit it, JSON, and a line that says what goes on.
+// The socket can be opened by its user alone. Not for Windows. [Screen] prints on such a terminal: tables
+// that fit it, JSON, and a line that says what goes on.
 package console
 
 import (

@@ -6,7 +6,7 @@
 //	edit := act.Worker{Name: "edit", Executor: tools.New(model, nil, all...), Gates: gates}
 //	host := arc.Host{Workers: []act.Worker{edit}, Sources: []reason.Source{w.Search}}
 //
-// Tools for files reach nothing outside the folder, but what a hard link reads. Programs do as their user may.
+// Tools for files reach nothing outside the folder but what a hard link reads. Programs do as users may.
 package workspace
 
 import (
