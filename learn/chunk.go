@@ -359,7 +359,7 @@ func shapeOf(c *Case) (_ *shape, why string) {
 	}
 	s.template = join(split(c.Text, s.in), brace)
 	s.folded = iar.Fold(s.template)
-	s.paths = pathsOf(s.in)
+	s.paths = each(s.in, leaf.typed)
 	s.key = codec.Digest(encode([][]string{c.Conditions, c.Goals, {c.Situation, s.folded}, s.paths}))
 	s.exact = codec.Digest(s.key + string(raw))
 	return s, ""
@@ -496,10 +496,7 @@ func word(v any) string {
 	return cmp.Or(s, n.String())
 }
 
-func pathsOf(in []leaf) []string {
-	return each(in, func(l leaf) string { return l.path + ":" + typeOf(l.v) })
-}
-
+func (l leaf) typed() string             { return l.path + ":" + typeOf(l.v) }
 func wordsOf(in []leaf) []string         { return each(in, func(l leaf) string { return word(l.v) }) }
 func textsOf(c *Case, s *shape) []string { return append(append(wordsOf(s.in), c.Text), turnsOf(c)...) }
 

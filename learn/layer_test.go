@@ -1103,6 +1103,12 @@ func TestStrangersInAnyForm(t *testing.T) {
 	b.deliver(c, plan("send", `{"email":true}`))
 	c.Inputs = json.RawMessage("{\"t\":\"\u202e2\"}")
 	require.Contains(t, b.before(c).Why, `\u202e2`, "what does not show is shown to a person")
+	c.Situation = "a long page"
+	long := learn.Outcome{Verdict: learn.Delivered, Plan: plan("pay", `{"to":"Uwe","t":"\u202e2"}`), Untrusted: []string{strings.Repeat("a b ", 300_000)}}
+	require.Contains(t, b.after(b.before(c), long).Note, "pay: to is of", "nobody reads it all")
+	long.Verdict, long.Complaint = learn.Failed, "do not pay Uwe"
+	b.after(b.before(c), long)
+	require.Equal(t, "do not pay …", b.before(c).Warnings[0].Complaint)
 	c.Turns = []reason.Message{{Text: strings.Repeat("said ", 300_000)}}
 	_, err := b.Before(t.Context(), c)
 	require.ErrorIs(t, err, store.ErrInvalid)

@@ -49,7 +49,7 @@ type Outcome struct {
 	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; the episode's Ref
 	Usage     *reason.Usage    `cbor:",omitzero"`
 	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
-	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case, as text or JSON: pages
+	Untrusted []string         `cbor:",omitzero"` // what strangers said, as text or JSON; over 1 MiB: anything
 }
 
 // Learned says what After has learned.
@@ -85,6 +85,7 @@ type given struct {
 // it after a call of that plan was in Failed, the plan and its rivals stop: each fires again after two later
 // deliveries. After an error call it again: a second After of an Advice changes nothing while Maintain keeps
 // its outcome, and returns what the first did. Without a Before, give it an Advice with the Case alone.
+// Others of the tenant wait while it compares what strangers said: for a MiB about a third of a second.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
 	err = l.group.Update(ctx, func(b *store.Batch) error {
 		learned, err = l.Stage(ctx, b, a, o)
@@ -121,7 +122,12 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	case o.Plan != nil && len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes:
 		g.Note, o.Plan = "the case and its plan are too long to be kept", nil
 	}
-	o.Usage = (*reason.Usage)(nil).Add(o.Usage) // without what is no figure
+	o.Usage = (*reason.Usage)(nil).Add(o.Usage)     // without what is no figure
+	if len(strings.Join(o.Untrusted, "")) > 1<<20 { // it takes too long: all that is said may be theirs
+		said := each(o.Failed, func(f reason.Failure) string { return f.Complaint })
+		calls, _ := json.Marshal(o.Plan)
+		o.Untrusted = append(said, o.Complaint, string(calls))
+	}
 	err = clean(l, &o, &o.Complaint, &o.Answer)
 	g.strangers = append(slices.Clip(o.Untrusted), string(c.Data))
 	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
@@ -155,12 +161,11 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	heard := iar.Words(extract.Said(append(turnsOf(&c), g.strangers...)...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
-	o.Untrusted = nil
 	o.Failed = each(o.Failed[max(0, len(o.Failed)-16):], func(f reason.Failure) reason.Failure {
 		task := reason.Task{Skill: f.Task.Skill, Worker: f.Worker}
 		return reason.Failure{Task: task, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	})
-	g.Outcome = o // cut to what is kept of it, for a later verdict
+	g.Outcome, g.Outcome.Untrusted = o, nil // what is kept of it for a later verdict
 	return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
 }
 

@@ -385,7 +385,7 @@ func (r *record) stops(p *plan, d *delivery) string {
 	switch {
 	case p.Edit != nil && (planID(p.Edit) != p.ID || !p.written(d) || !d.At.After(p.Changed)):
 		return "a person has written it"
-	case r.Paths != nil && !slices.Equal(pathsOf(d.in), r.Paths):
+	case r.Paths != nil && !slices.Equal(each(d.in, leaf.typed), r.Paths):
 		return "what is kept of it is damaged"
 	case slices.ContainsFunc(r.Wrong, func(s stop) bool { return s.Plan != p.ID && !d.At.After(s.At) }):
 		return "it, or another plan for such cases, was wrong, or a person has changed it"
