@@ -124,9 +124,8 @@ func (g *Group) Refresh(ctx context.Context) error {
 
 // Update has f stage into a Batch and returns once that is committed. An error of f drops what f staged, and
 // is returned; the other functions of the commit are not affected. If ctx ends before f was run, Update
-// returns its error; a commit that has begun is waited for, so a store that can hang must bound its own
-// commits. ErrConflict is returned where f stages the same condition on a key again, after it did not hold,
-// and after 100 runs of f, each of which met another's change.
+// returns its error; a commit that has begun is waited for, by ctx where it is of this call alone. It returns
+// ErrConflict after 100 runs of f, and where f stages a condition on a key again that did not hold.
 func (g *Group) Update(ctx context.Context, f func(*Batch) error) error {
 	u := &update{ctx: ctx, f: f, prefix: g.prefix}
 	g.mu.Lock()
@@ -168,6 +167,9 @@ func (g *group) pending(most int) []*update {
 // each has met no other, or stages anew the condition that did not hold the last time.
 func (g *group) together(updates []*update, try int, last Op) {
 	ctx := context.WithoutCancel(updates[0].ctx)
+	if len(updates) == 1 || len(g.unread) > 0 { // the store may be away: each waits as its own ctx says
+		updates, ctx = updates[:1], updates[0].ctx
+	}
 	unreadable := g.settle(ctx)
 	b := &batch{st: g.st, ops: make([]Op, 0, 16), at: map[string]int{}, after: make([]func(Revision), 0, 8)}
 	for _, u := range updates {

@@ -159,12 +159,14 @@ func TestGroupUndo(t *testing.T) {
 type held struct {
 	store.Changer
 	hold chan struct{}
+	told error // of the context, when a commit was let go
 	sent int
 }
 
 func (h *held) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	<-h.hold
-	return h.Changer.Commit(ctx, ops...)
+	h.told = ctx.Err()
+	return h.Changer.Commit(context.WithoutCancel(ctx), ops...)
 }
 
 func (h *held) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
@@ -197,8 +199,42 @@ func TestGroupWaitsByContext(t *testing.T) {
 		require.Equal(t, 300*time.Millisecond, time.Since(start))
 		close(st.hold)
 		wg.Wait()
-		require.NoError(t, g.Update(t.Context(), put))
+		require.ErrorIs(t, st.told, context.Canceled, "nobody waits any more")
 	})
+}
+
+// While a store is away each caller waits as its own context says, also those that gather behind the first.
+func TestGroupWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := store.NewGroup(away{store.NewMem()})
+		var wg sync.WaitGroup
+		for i := range 5 {
+			wg.Go(func() {
+				most := time.Second + time.Duration(i)*time.Millisecond
+				ctx, cancel := context.WithTimeout(t.Context(), most)
+				defer cancel()
+				began := time.Now()
+				err := g.Update(ctx, func(b *store.Batch) error { return b.Put("k", nil, store.Any) })
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				assert.Equal(t, most, time.Since(began))
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+	})
+}
+
+// away is a store that waits for as long as it may.
+type away struct{ store.Store }
+
+func (away) Commit(ctx context.Context, _ ...store.Op) (store.Revision, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+func (away) Get(ctx context.Context, _ string) (store.Entry, error) {
+	<-ctx.Done()
+	return store.Entry{}, ctx.Err()
 }
 
 // What an Update deletes reaches whoever follows it, also a part that did not stage it, before its After.
