@@ -22,6 +22,7 @@ type request struct {
 	bytes      int
 	writes     bool
 	taken      atomic.Bool // by who sends it, or by the caller who gave up
+	sent       bool        // of who sends it: he has taken it
 
 	rev  store.Revision // the answer, once done is closed
 	err  error
@@ -50,8 +51,8 @@ func newRequest(ops []store.Op) *request {
 	return r
 }
 
-// Commit applies all ops or none, and returns when PostgreSQL has acknowledged them. Where ctx ends before
-// they were sent they are dropped; where it ends later, the outcome is unknown.
+// Commit applies all ops or none, and returns when PostgreSQL has acknowledged them. Where ctx or
+// Options.Patience ends before they were sent they are dropped; where it ends later, the outcome is unknown.
 func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
 	if err := store.Check(ops...); err != nil {
 		return 0, err
@@ -67,40 +68,35 @@ func (s *Store) Commit(ctx context.Context, ops ...store.Op) (store.Revision, er
 	s.mu.Lock()
 	s.mu.queue = append(s.mu.queue, r)
 	s.mu.Unlock()
-	if ctx.Done() == nil {
-		s.await(r)
-		return r.rev, r.err
-	}
-	s.tasks.Go(func() { s.await(r) }) // others may depend on it when this caller gives up
+	patient, cancel := context.WithTimeout(ctx, s.opts.Patience)
+	defer cancel()
+	s.tasks.Go(func() { // others may depend on it when this caller gives up
+		for {
+			select {
+			case <-r.done:
+				return
+			case s.lead <- struct{}{}: // one of those that wait sends what there is for all
+				if g := s.take(); len(g) > 0 {
+					s.send(g)
+				}
+				<-s.lead
+			}
+		}
+	})
 	select {
 	case <-r.done:
 		return r.rev, r.err
-	case <-ctx.Done():
+	case <-patient.Done():
 	}
 	if !r.taken.Swap(true) {
 		close(r.done)
-		return 0, ctx.Err()
+		return 0, cmp.Or(ctx.Err(), fmt.Errorf("postgres: commit: no connection in %v", s.opts.Patience))
 	}
-	return 0, fmt.Errorf("postgres: commit: the outcome is unknown: %v", ctx.Err())
-}
-
-// await returns when a request is answered. One of those that wait sends what there is for all.
-func (s *Store) await(r *request) {
-	for {
-		select {
-		case <-r.done:
-			return
-		case s.lead <- struct{}{}:
-			if g := s.take(); len(g) > 0 {
-				s.send(g)
-			}
-			<-s.lead
-		}
-	}
+	return 0, fmt.Errorf("postgres: commit: the outcome is unknown: %v", patient.Err())
 }
 
 // take returns the commits that wait first and that share no key but in checks: so they hold or not, whatever
-// their order. Together they are no larger than one may be. Those whose callers gave up are dropped.
+// their order. Together they are no larger than one may be.
 func (s *Store) take() (g []*request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,9 +112,6 @@ func (s *Store) take() (g []*request) {
 			s.mu.queue = slices.Delete(s.mu.queue, 0, n)
 			return g
 		}
-		if r.taken.Swap(true) {
-			continue
-		}
 		for i, key := range r.keys {
 			written[string(key)] = r.kinds[i] != check
 		}
@@ -126,6 +119,12 @@ func (s *Store) take() (g []*request) {
 	}
 	s.mu.queue = nil
 	return g
+}
+
+// dropped reports whether the caller gave up before who sends it took it.
+func (r *request) dropped() bool {
+	r.sent = r.sent || !r.taken.Swap(true)
+	return !r.sent
 }
 
 // send has a group tried until PostgreSQL has taken or refused it, and answers its callers. What was rolled
@@ -139,9 +138,12 @@ func (s *Store) send(g []*request) {
 			return s.typed(err, false)
 		}
 		defer conn.Release()
+		if g = slices.DeleteFunc(g, (*request).dropped); len(g) == 0 {
+			return nil
+		}
 		return s.commit(ctx, conn, g)
 	})
-	for _, r := range g {
+	for _, r := range slices.DeleteFunc(g, (*request).dropped) {
 		if err != nil {
 			r.rev, r.err = 0, fmt.Errorf("postgres: commit: %w", err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/arc-learn/arc/act/queue"
 	"github.com/arc-learn/arc/contrib/postgres"
 	"github.com/arc-learn/arc/store"
 )
@@ -299,6 +300,8 @@ func TestServerAway(t *testing.T) {
 	st := open(t, s.dsn(), postgres.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))})
 	_, err = st.Commit(t.Context(), store.Op{Key: "a", Value: []byte("1")})
 	require.NoError(t, err)
+	q, err := queue.Open(t.Context(), store.NewGroup(store.Sub(st, store.Scope("acme").TenantPrefix())), nil)
+	require.NoError(t, err)
 	s.stop(syscall.SIGQUIT) // as in a crash
 	brief, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -309,6 +312,12 @@ func TestServerAway(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
 	require.Equal(t, 1, strings.Count(told.String(), "trying again")) // of a call that tries for long
+	brief, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, _, err = q.Add(brief, queue.Draft{Subject: "dropped"})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(began), 10*time.Second, "Patience is 30 s")
 	got := make(chan error, 1)
 	go func() {
 		_, err := st.Commit(context.WithoutCancel(t.Context()),
@@ -322,6 +331,10 @@ func TestServerAway(t *testing.T) {
 	e, err := st.Get(t.Context(), "a")
 	require.NoError(t, err)
 	require.Contains(t, []string{"1", "2"}, string(e.Value))
+	for j, err := range q.List(t.Context(), "") {
+		require.NoError(t, err)
+		require.Empty(t, j, "what was not sent")
+	}
 	s.stop(syscall.SIGQUIT)
 	go func() {
 		_, err := st.Get(t.Context(), "a")

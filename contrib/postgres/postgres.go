@@ -1,11 +1,5 @@
-// Package postgres keeps a [store.Store] in a PostgreSQL database, for several processes; see [Open].
-//
-//	st, err := postgres.Open(ctx, "postgres://arc@db.internal/arc", nil)
-//	if err != nil {
-//		return err
-//	}
-//	defer st.Close()
-//	agent, err := arc.New(ctx, st, host, nil)
+// Package postgres keeps a [store.Store] in a PostgreSQL database, for several processes: see [Open], and
+// give it to arc.New or learn.New.
 //
 // PostgreSQL 13 or later, whose default isolation for the role is read committed. One table has the state and
 // the feed: each key with the revision of its last change. A commit is one statement; commits of a process
@@ -20,7 +14,8 @@
 // synchronous_standby_names so that it is not. A commit overrides synchronous_commit, not fsync.
 //
 // It works behind PgBouncer in transaction mode: no statement is prepared by name, and no state is kept in a
-// session. Without a pooler, default_query_exec_mode=cache_statement makes commits faster.
+// session. Set server_login_retry = 1 there: by the default of 15 s a restart of 2 s takes 14, and an Agent
+// gives up what is under way. Without a pooler, default_query_exec_mode=cache_statement is faster.
 //
 // Not there: read replicas, since every call needs the primary; LISTEN, since followers poll; keys that do
 // not compress to 2,600 bytes, which no index of PostgreSQL holds: [store.ErrInvalid].
@@ -50,7 +45,8 @@ type Options struct {
 	// Schema is where the tables are, in lower-case letters, digits and "_"; one store each. "": arc.
 	Schema string
 	// Patience bounds each read and commit: how long a server that cannot be reached, or that only reads, is
-	// waited for, and how long an answer may take. To read everything takes many reads. 0: 30 s.
+	// waited for, and how long an answer may take. A call has several, one after the other, as a commit and a
+	// read of what became of it, and a tenant's first use many: give it a deadline. 0: 30 s.
 	Patience time.Duration
 	// Keep is how long Changes knows which keys were deleted; 0: one hour. A part that was away for longer, and
 	// of whose tenant one was deleted then, reads everything again; package rank has figures of an erased scope
