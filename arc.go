@@ -142,7 +142,8 @@ type Agent struct {
 type live struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
-	rev    atomic.Uint64 // of its record, as read or committed here; 0: none yet
+	rev    atomic.Uint64            // of its record, as read or committed here; 0: none yet
+	said   atomic.Pointer[canceled] // by View.Cancel, also where its context has ended before
 }
 
 // Open opens an Agent over the store in a directory, which Badger keeps. Runs that were under way, waiting or

@@ -1147,8 +1147,15 @@ func stuck(began chan<- bool) act.Worker {
 		})}
 }
 
-// A run that an attempt of another one has called is canceled with that one, and does nothing afterwards.
+// A run that an attempt of another one has called is canceled with that one, by whatever process, and does nothing
+// afterwards.
 func TestCancelWithin(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { cancelWithin(t, elsewhere) })
+	}
+}
+
+func cancelWithin(t *testing.T, elsewhere bool) {
 	var a *arc.Agent
 	thinking, paid := make(chan bool, 1), 0
 	think := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
@@ -1175,7 +1182,12 @@ func TestCancelWithin(t *testing.T) {
 	a, _ = agent(t, st, h, nil)
 	go func() { _, _ = a.Run(context.Background(), arc.Objective{ID: "out", Text: "out"}) }()
 	<-thinking
-	require.NoError(t, a.In("").Cancel(t.Context(), "out", "not needed any more"))
+	by := a
+	if elsewhere {
+		by, _ = agent(t, st, arc.Host{}, nil)
+	}
+	require.NoError(t, by.In("").Cancel(t.Context(), "out", "not needed any more"))
+	<-time.After(time.Second)
 	require.NoError(t, a.Close())
 	h.Workers[2].Executor = pay
 	a, _ = agent(t, st, h, nil)
@@ -1215,9 +1227,12 @@ func TestCancelAtOnce(t *testing.T) {
 // just asked: it does not go on when the store is opened again. Run returns how it ended.
 func TestCancelEndsWhoeverWaits(t *testing.T) {
 	for _, c := range []struct {
-		patience time.Duration
-		asks     bool
-	}{{patience: time.Second}, {patience: time.Minute}, {time.Second, true}, {time.Minute, true}} {
+		patience     time.Duration
+		asks, leaves bool
+	}{
+		{patience: time.Second}, {patience: time.Minute}, {patience: time.Second, asks: true},
+		{patience: time.Minute, asks: true}, {patience: time.Second, leaves: true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			st, calls := store.NewMem(), 0
 			deaf := act.Worker{Name: "ann", Gates: []act.Gate{act.NoGate}, Executor: act.ExecutorFunc(
@@ -1246,7 +1261,12 @@ func TestCancelEndsWhoeverWaits(t *testing.T) {
 				err := a.In("").Cancel(ctx, "7", "not needed")
 				assert.Equal(t, c.patience < 10*time.Second, errors.Is(err, context.DeadlineExceeded), err)
 			}()
-			r, err := a.Run(t.Context(), arc.Objective{ID: "7", Text: "write"})
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			if c.leaves { // the caller goes first
+				time.AfterFunc(time.Microsecond, leave)
+			}
+			r, err := a.Run(ctx, arc.Objective{ID: "7", Text: "write"})
 			require.ErrorIs(t, err, context.Canceled)
 			require.Equal(t, []any{arc.Canceled, "not needed"}, []any{r.Status, r.Text})
 			events := journal(t, a, "7")

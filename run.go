@@ -204,10 +204,9 @@ func (a *Agent) sanitizer(ctx context.Context, names []string) (*redact.Sanitize
 // workOn has f work on a run that nobody else works on meanwhile. The turn that f gets has no record if there
 // is no such run, which is known of one that is fresh. f ends with a commit, or with an error that stops it.
 //
-// A run that stops in its middle is left: nobody goes on with it unasked as long as this Agent lives. So the
-// scheduler does not try it again at once, and other processes, which would wait for this one, are told by
-// its record. Not left is a run that waits, which goes on when that is over, and one of which the error says
-// that the call has changed nothing, or that another process has it. A canceled run cancels its own.
+// A run that stops in its middle is left: nobody goes on with it unasked as long as this Agent lives, and its
+// record tells so other processes, which would wait for this one. Not left is a run that waits, which goes on
+// when that is over, and one of which the error says that nothing has changed, or that another one has it.
 func (a *Agent) workOn(
 	ctx context.Context, scope memory.Scope, id string, fresh bool, f func(context.Context, *turn) error,
 ) (*Report, error) {
@@ -235,10 +234,10 @@ func (a *Agent) workOn(
 		err = cmp.Or[error](caller.Err(), errAway)
 	}
 	left := false
-	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, errTold, store.ErrConflict) {
-		err = t.stop(ctx, err)
+	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, store.ErrConflict) {
+		err = t.stop(caller, err)
 		// Where it is due by the time at which it began it is Running as of its last commit.
-		left = err != nil && t.due == dueKey(t.Began, scope, id)
+		left = !isAny(err, nil, errTold) && t.due == dueKey(t.Began, scope, id)
 	}
 	if left && a.process.changer != nil {
 		a.leave(at, t) // before another call can have the run
@@ -258,10 +257,11 @@ func (a *Agent) workOn(
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
 }
 
-// stop ends the run if it is canceled, as of its last commit: else it would go on. It returns err, or that.
+// stop ends the run, as of its last commit, if it or its caller is canceled. It returns err, or that.
 func (t *turn) stop(ctx context.Context, err error) error {
-	said, is := errors.AsType[*canceled](context.Cause(ctx))
-	if !is {
+	above, _ := errors.AsType[*canceled](context.Cause(ctx))
+	said := cmp.Or(t.live.said.Load(), above)
+	if said == nil {
 		return err
 	}
 	failed := t.reload(context.WithoutCancel(ctx))
@@ -290,8 +290,7 @@ func stopped(run, caller context.Context, err error) error {
 // nextOpen is until when the scheduler leaves alone what was left: it goes on by Resume or a next Agent.
 var nextOpen = time.Unix(1<<40, 0)
 
-// begin has a piece of work under way, unless one of its key is. end is called when it has ended; left says
-// that the scheduler leaves it alone. Then a.runs is done.
+// begin has a piece of work under way, unless one of its key is, until end; left: the scheduler leaves it.
 func (a *Agent) begin(
 	ctx context.Context, key string,
 ) (_ context.Context, own *live, end func(left bool), err error) {
@@ -353,8 +352,7 @@ func (t *turn) goOn(ctx context.Context) error {
 	return t.restart(ctx)
 }
 
-// leave says in the record of a run, as of its last commit, that its process works on it no more: others go
-// on with it by Resume, though this process lives. What is committed since by somebody else stays as it is.
+// leave says in the record of a run, as of its last commit, that others may go on with it, by Resume.
 func (a *Agent) leave(at *tenant, t *turn) {
 	ctx, cancel := context.WithTimeout(context.Background(), beatEvery)
 	defer cancel()
@@ -371,16 +369,17 @@ func (a *Agent) leave(at *tenant, t *turn) {
 	}
 }
 
-// untilFree waits until a run is not under way. The cause, if there is one, ends it.
-func (a *Agent) untilFree(ctx context.Context, key string, cause error) error {
+// untilFree waits until a run is not under way. What is said, if anything, ends it.
+func (a *Agent) untilFree(ctx context.Context, key string, said *canceled) error {
 	a.mu.Lock()
 	l := a.live[key]
 	a.mu.Unlock()
 	if l == nil {
 		return nil
 	}
-	if cause != nil {
-		l.cancel(cause)
+	if said != nil {
+		l.said.Store(said)
+		l.cancel(said)
 	}
 	select {
 	case <-l.done:

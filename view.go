@@ -110,8 +110,8 @@ type canceled struct{ why string }
 func (c *canceled) Error() string { return "arc: the run is canceled: " + context.Canceled.Error() }
 func (c *canceled) Unwrap() error { return context.Canceled }
 
-// errTold is that of one that another process has canceled, and ended.
-var errTold = &canceled{}
+// errTold is that of one that another process has canceled, and ended. It ends the runs that this one called.
+var errTold = &canceled{"the run that called it was canceled"}
 
 // cancel ends the run.
 func (t *turn) cancel(ctx context.Context, why string) error {
@@ -349,8 +349,7 @@ func (v View) Book(ctx context.Context) (*rank.Book, error) {
 	return t.book.In(v.scope), t.group.Refresh(ctx)
 }
 
-// settled waits for the call that has stored that a run has ended, or asks: it returns once OnEvent is told.
-// An OnEvent that waits for its own run, or changes it, waits for no more than 5 s.
+// settled waits until OnEvent is told that a run has ended, or asks: for 5 s, as it may be what waits.
 func (v View) settled(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(ctx, beatEvery)
 	defer cancel()
