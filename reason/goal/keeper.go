@@ -341,11 +341,13 @@ func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed 
 	default:
 		return nil
 	}
-	r.Run, r.Ended = "", report.Ended
-	if err := t.keep(ctx, g, r); err != nil || report.Status != arc.Blocked || report.Verdict != "" {
-		return err
+	if report.Status == arc.Blocked && report.Verdict == "" { // or Health would show it for good
+		if err := t.view.Judge(ctx, report.ID, learn.Failed, ""); err != nil {
+			return err
+		}
 	}
-	return t.view.Judge(ctx, report.ID, learn.Failed, "") // or Health would show it for good
+	r.Run, r.Ended = "", report.Ended
+	return t.keep(ctx, g, r)
 }
 
 // holds says why no run follows yet on one that was blocked or canceled; "": nothing stands against it.

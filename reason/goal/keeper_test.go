@@ -731,14 +731,22 @@ func TestGivenUpLeavesHealth(t *testing.T) {
 		breaks.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
 			return nil, errors.New("no such branch")
 		})
-		b := open(t, store.NewMem(), ci, nil, breaks)
+		st := &unwritten{Store: store.NewMem(), only: "//run/"}
+		b := open(t, st, ci, nil, breaks)
 		id := b.tick(0).Run
 		r, err := b.view.Report(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, arc.Blocked, r.Status)
 		b.reads(0)
+		st.now.Store(true) // it is judged, if later
+		<-time.After(30 * time.Second)
+		_, err = b.keep.Tick(t.Context())
+		require.ErrorContains(t, err, "the disk is full")
+		st.now.Store(false)
 		b.tick(30 * time.Second)
-		b.tick(30 * time.Second)
+		r, err = b.view.Report(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, learn.Failed, r.Verdict)
 		h, err := b.view.Health(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "failing", h.State)
@@ -753,11 +761,13 @@ func TestGivenUpLeavesHealth(t *testing.T) {
 // unwritten is a store that is not written to while it is told so.
 type unwritten struct {
 	store.Store
-	now atomic.Bool
+	now  atomic.Bool
+	only string // "": any key
 }
 
 func (u *unwritten) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
-	if u.now.Load() {
+	told := func(op store.Op) bool { return strings.Contains(op.Key, u.only) }
+	if u.now.Load() && slices.ContainsFunc(ops, told) {
 		return 0, errors.New("the disk is full")
 	}
 	return u.Store.Commit(ctx, ops...)
