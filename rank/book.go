@@ -72,10 +72,9 @@ const (
 	pacerName  = "pacer" // of keys with the accounts of pacers
 )
 
-// Open returns the Book of a tenant; its scope is the empty one. The Group is the one that the tenant's other
-// parts share, or one of its own: over the part of a tenant, see [store.Sub], where an Agent or a Layer has
-// the same store. now is the clock; nil: time.Now. The draws of Learned and Weighted depend on the seed. The
-// logger, if any, hears of unreadable records.
+// Open returns the Book of a tenant; its scope is the empty one. The Group is that of its other parts,
+// or its own: over the part of a tenant, see [store.Sub], beside an Agent or a Layer. now is the clock; nil:
+// time.Now. The draws of Learned and Weighted depend on the seed. The logger hears of unreadable records.
 func Open(
 	ctx context.Context, g *store.Group, now func() time.Time, seed uint64, logger *slog.Logger,
 ) (*Book, error) {
@@ -85,12 +84,18 @@ func Open(
 	b := &book{group: g, now: call.Clock(now), seed: seed, scopes: map[store.Scope]*scope{}}
 	b.logger = cmp.Or(logger, slog.New(slog.DiscardHandler))
 	read := func(ctx context.Context) error {
-		b.mu.Lock()
-		for _, sc := range b.scopes {
-			clear(sc.skills) // what others have deleted is not found
+		all := &book{logger: b.logger, scopes: map[store.Scope]*scope{}}
+		if err := all.load(codec.Scan(ctx, g.Store(), kindName)); err != nil {
+			return err // what is known stays
 		}
-		b.mu.Unlock()
-		return b.load(codec.Scan(ctx, g.Store(), kindName))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for name, sc := range b.scopes {
+			sc.skills = all.scopeOf(name).skills // what others have deleted is not among them
+			all.scopes[name] = sc
+		}
+		b.scopes = all.scopes
+		return nil
 	}
 	g.Follow("s/", b.apply, read)
 	if err := read(ctx); err != nil {

@@ -807,9 +807,12 @@ func TestUsageSince(t *testing.T) {
 }
 
 // forgotten is a store that does not know any more what was deleted.
-type forgotten struct{ store.Changer }
+type forgotten struct {
+	store.Changer
+	away error
+}
 
-func (f forgotten) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
+func (f *forgotten) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	return func(yield func(store.Entry, error) bool) {
 		for e, err := range f.Changer.Changes(ctx, prefix, store.Latest) {
 			e.Deleted = after != store.Latest
@@ -818,10 +821,18 @@ func (f forgotten) Changes(ctx context.Context, prefix string, after store.Revis
 	}
 }
 
+func (f *forgotten) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	if f.away != nil {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, f.away) }
+	}
+	return f.Changer.Scan(ctx, r)
+}
+
 // A Book that was idle until the store forgot what was deleted since knows nothing of that.
 func TestIdleForLong(t *testing.T) {
 	st := store.NewMem()
-	g := store.NewGroup(forgotten{st})
+	behind := &forgotten{Changer: st}
+	g := store.NewGroup(behind)
 	require.NoError(t, g.Refresh(ctx))
 	b, err := rank.Open(ctx, g, nil, 0, nil)
 	require.NoError(t, err)
@@ -834,7 +845,10 @@ func TestIdleForLong(t *testing.T) {
 		_, err = st.Commit(ctx, store.Op{Key: e.Key, Delete: true})
 		require.NoError(t, err)
 	}
-	require.Equal(t, 1, b.In("acme").Stats("a", "s").Attempts)
+	behind.away = errors.New("away")
+	require.ErrorIs(t, g.Refresh(ctx), behind.away)
+	require.Equal(t, 1, b.In("acme").Stats("a", "s").Attempts, "what is known stays")
+	behind.away = nil
 	require.NoError(t, g.Refresh(ctx))
 	require.Zero(t, b.In("acme").Stats("a", "s").Attempts)
 	require.Equal(t, 1, b.In("acme").Stats("a", "t").Attempts)

@@ -62,8 +62,7 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 
 // Weighted returns the policy that picks by chance, in proportion to success ∕ (1 + cost per success in US
 // dollars) over a candidate's attempts of the last 24 hours; without any, the weight is 1. The Score is that
-// weight; for the pick it is .02 at least, so that who failed is tried again. The pick is the same until
-// something is observed.
+// weight; for the pick it is .02 at least, so that who failed is tried again. It stays until a sample comes.
 func (b *Book) Weighted() Policy { return policy{b, b.weighted} }
 
 const leastWeight = .02
