@@ -245,3 +245,30 @@ func TestRenderSaysWhatItIs(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, memory.Render(hits), ", archived")
 }
+
+// Explain says in words why a memory does not come, for each reason that there is.
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	s, c := space(t)
+	blue := remember(t, s, memory.Draft{Kind: memory.Fact, Slot: "door", Content: "the door is blue", At: c.now.Add(-time.Hour)})
+	red := remember(t, s, memory.Draft{Kind: memory.Fact, Slot: "door", Content: "the door is red"})
+	rule := remember(t, s, memory.Draft{Kind: memory.Rule, Trigger: "window", Content: "close it"})
+	always := remember(t, s, memory.Draft{Kind: memory.Rule, Content: "be polite"})
+	theirs := remember(t, s, memory.Draft{Kind: memory.Fact, Content: "a door costs much", Source: memory.Source{Origin: memory.Web}})
+	away := fact(t, s, "the door was green")
+	require.NoError(t, s.Update(t.Context(), away, func(r *memory.Record) error {
+		r.Archived = true
+		return nil
+	}))
+	q := memory.Query{Text: "door", Kinds: []memory.Kind{memory.Fact, memory.Rule}, Trust: memory.Trusted, K: 1, Floor: 1}
+	for id, want := range map[memory.ID]string{
+		always: "1 of 2", red: "2 of 2", blue: "superseded by " + string(red), away: "archived",
+		rule: "not in its turn", theirs: "trust", fact(t, s, "a wall"): "without a word of the query",
+	} {
+		why, err := s.Explain(t.Context(), q, id)
+		require.NoError(t, err)
+		require.Contains(t, why, want)
+	}
+	_, err := s.Explain(t.Context(), q, "none")
+	require.ErrorIs(t, err, store.ErrNotFound)
+}

@@ -77,6 +77,23 @@ func (s Space) Recall(ctx context.Context, q Query) ([]Hit, error) {
 	return hits, nil
 }
 
+// Explain says in words where a memory comes for a query, whatever its K and Floor, or why it does not.
+func (s Space) Explain(ctx context.Context, q Query, id ID) (string, error) {
+	q.K, q.Floor, q.Linked = maxK, 0, false
+	hits, err := s.Recall(ctx, q)
+	if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == id }); i >= 0 || err != nil {
+		return fmt.Sprintf("%d of %d", i+1, len(hits)), err
+	}
+	r, err := s.Get(ctx, id)
+	switch {
+	case r.SupersededBy != "":
+		return "superseded by " + string(r.SupersededBy), err
+	case r.Archived && !q.Archived:
+		return "archived, and other memories match", err
+	}
+	return "of another kind, time, trust or scope, without a word of the query, or a Rule not in its turn", err
+}
+
 // hit returns what a host gets of a match.
 func (f *found) hit() Hit {
 	h := Hit{Record: f.r.export(f.t.scope), Score: f.score, Parts: f.Parts}

@@ -55,9 +55,9 @@ func main() {
 	check(ann.Feedback(ctx, memory.Feedback{Key: "run/7", Shown: found, Utilized: found}))
 
 	// Why is the former budget not among the hits? A later fact in its slot has replaced it.
-	was, err := ann.Get(ctx, all[0].ID)
+	why, err := ann.Explain(ctx, memory.Query{Text: "What is Ann's budget?"}, all[0].ID)
 	check(err)
-	fmt.Println("the 500 euros: superseded by", was.SupersededBy)
+	fmt.Println("the 500 euros:", why)
 }
 
 func check(err error) {
