@@ -40,8 +40,7 @@ const (
 	waitPhase   phase = "wait"
 )
 
-// phases is the table of the loop: each reads and changes the turn, and returns what comes next.
-// An error drops the step.
+// phases is the table of the loop: each changes the turn, and returns what is next. An error drops the step.
 var phases = map[phase]func(*turn, context.Context) (phase, error){
 	assessPhase: (*turn).assess,
 	recallPhase: (*turn).recall,

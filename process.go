@@ -19,8 +19,7 @@ import (
 // process/NAME, and renews it every 5 s. A run that is under way names its process. A process whose record
 // has not changed for 15 s, by the clock of who looks, is gone: its record is deleted, and its runs are taken
 // up. So a process that was only held up finds at its next renewal that it was given up; and what it commits
-// meanwhile fails, since each commit of a run is conditional on the run's record. No two Agents have one
-// name.
+// meanwhile fails, since each commit of a run is conditional on the run's record. No two have one name.
 //
 // All of this is measured by the monotonic clock of the machine, not by Options.Now: that of a host may stand
 // still or jump, and no two processes compare theirs.

@@ -37,8 +37,7 @@ func Tasks(approach string, tasks ...reason.Task) *reason.Decision {
 	return &reason.Decision{Approach: approach, Tasks: tasks}
 }
 
-// Turn is what a Worker does with one call: it delivers Text, or fails with Err, or is refused by the gate
-// with Refuse.
+// Turn is what a Worker does with one call: it delivers Text, fails with Err, or is refused (Refuse).
 type Turn struct {
 	Text   string
 	Err    error

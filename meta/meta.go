@@ -1,5 +1,4 @@
-// Package meta watches whether an approach is working: it keeps one small record of each session's outcomes,
-// and assesses it.
+// Package meta watches whether an approach is working: it keeps and assesses a small record of each session.
 //
 // An assessment is a function of the session's record, of the tenant's odds and of the [Try] that is under
 // way. The rules of thumb are the first Arc's; beside them are the odds as counted so far, and what speaks
@@ -90,8 +89,7 @@ func (s *session) failed(goal, approach string) (by []string, same int) {
 // Sessions are those of a tenant. It may be used concurrently.
 type Sessions struct{ group *store.Group }
 
-// New returns the sessions in a group: over the part of a tenant, see store.Sub, where an Agent or a Layer
-// has the same store.
+// New returns the sessions in a group: over the part of a tenant, see store.Sub, beside an Agent or a Layer.
 func New(g *store.Group) *Sessions { return &Sessions{g} }
 
 // Record adds a try that has ended to a session, which is made where it is missing.

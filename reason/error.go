@@ -146,8 +146,7 @@ func word(raw json.RawMessage) (s string) {
 	return s
 }
 
-// The words of errors, from the specific to the general. These, a person's yes or no, and dates are all that
-// words decide in arc.
+// The words of errors, from the specific to the general. These, yes, no, and dates are all that words decide.
 var (
 	// An account without money is no rate limit, though some providers give it that status.
 	emptyAccount = regexp.MustCompile(`(?i)insufficient[_ -]?(quota|balance|credit|fund)|current[_ -]quota|` +

@@ -216,8 +216,7 @@ func (t *teller) end(whole string) {
 	}
 }
 
-// inWords returns messages in which calls without Opaque, and what they returned, are words of the user; nil
-// if there are none.
+// inWords returns messages in which calls without Opaque, and their results, are the user's words; nil: none.
 func inWords(messages []Message) (out []Message) {
 	called := map[string]ToolCall{}
 	for _, m := range messages {

@@ -28,8 +28,7 @@ type Options struct {
 	Find func(text string) []string
 }
 
-// Sanitizer replaces secrets. The zero value and a nil pointer are ready. It does not change, and is safe for
-// concurrent use.
+// Sanitizer replaces secrets. The zero value and nil are ready. It never changes: use it concurrently.
 type Sanitizer struct{ is *sanitizer } // behind a pointer, so that no format prints the secrets
 
 type sanitizer struct {

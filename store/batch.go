@@ -30,8 +30,7 @@ type batch struct {
 // Sub returns a view of the same Batch whose keys begin at prefix, as [Sub] does for a Store.
 func (b *Batch) Sub(prefix string) *Batch { return &Batch{b.batch, b.prefix + prefix} }
 
-// Get returns what the key will hold after the commit: what was staged, or else what the store holds. A
-// staged entry has Rev 0.
+// Get returns what the key will hold after the commit: what was staged (Rev 0), or what the store holds.
 func (b *Batch) Get(ctx context.Context, key string) (Entry, error) {
 	if value, staged := b.Staged(key); value != nil {
 		return Entry{Key: key, Value: value}, nil

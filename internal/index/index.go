@@ -78,8 +78,7 @@ func (t *term) find(r uint32) (i int, ok bool) {
 	return i, t.postings[i].row() == r
 }
 
-// New returns an empty Index of texts in the languages of an. order compares the rows of a thread, no two of
-// which are equal.
+// New returns an empty Index of texts in the languages of an. order compares rows of a thread, none equal.
 func New(an *text.Analyzer, order func(a, b uint32) int) *Index {
 	return &Index{an: an, order: order, terms: map[string]*term{}, near: map[string][]*term{},
 		names: map[string]map[uint32]int{}, threads: map[string][]uint32{}}

@@ -1,5 +1,4 @@
-// Package schema holds JSON that comes from models and hosts to a JSON Schema, and says in a sentence what is
-// wrong with it.
+// Package schema holds JSON of models and hosts to a JSON Schema, and says in a sentence what is wrong.
 package schema
 
 import (

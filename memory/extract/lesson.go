@@ -116,8 +116,7 @@ func says(p, o string, sure, named bool) bool {
 }
 
 // visit returns a complaint with what f makes of each of its words, by their parts, and whether it is sure
-// that one is a name: it has a digit, an @, a capital behind a small letter, or one behind a word in small
-// letters of its sentence.
+// that one is a name: it has a digit, an @, a capital behind a small letter, or behind a small word.
 func visit(complaint string, f func(word string, parts map[string]string, sure bool) string) string {
 	small := false
 	return words.ReplaceAllStringFunc(norm.NFC.String(complaint), func(word string) string {

@@ -97,8 +97,7 @@ func (x *Identity) append(ctx context.Context, b *store.Batch, events []Event) e
 	return cmp.Or(err, codec.Put(b, key, r, c))
 }
 
-// count adds an event to the counts of its day: as many minutes as it lasted, from .2 to 3, and 1 where that
-// is not known.
+// count adds an event to the counts of its day: the minutes that it lasted, from .2 to 3; not known, 1.
 func (x *Identity) count(ctx context.Context, b *store.Batch, e Event) error {
 	n := count{Topic: e.Topic, Ref: hostOf(e.Address), N: 1, Weight: 1}
 	if e.Dwell > 0 {
@@ -133,8 +132,7 @@ func (x *Identity) Recent(ctx context.Context, n int) ([]Event, error) {
 }
 
 // Infer returns what the events of today and the days before (0: 7, in UTC) speak for, five candidates at
-// most, the best founded first. Nothing is added to the facts: Validate makes one an established fact, Reject
-// refuses it for good.
+// most, the best founded first. Nothing is added to the facts: Validate makes one a fact, Reject bars it.
 //
 // A topic needs events of a weight of three, where an event weighs as many minutes as its Dwell, from .2 to
 // 3, or 1. Confidence is .4 + .05·weight, at most .8; the category is expertise. The topic is that of the

@@ -49,9 +49,8 @@ type Identity struct {
 	words *text.Analyzer
 }
 
-// New returns the Identity of a scope. The group is over the part of its tenant, see store.Sub, where an
-// Agent or a Layer has the same store. Of the options it takes Now, Languages and Sanitizer, of which nil is
-// here the default one.
+// New returns the Identity of a scope. The group is over the part of its tenant, see store.Sub, beside an
+// Agent or a Layer. Of the options it takes Now, Languages and Sanitizer; nil is here the default one.
 func New(group *store.Group, scope store.Scope, o *memory.Options) (*Identity, error) {
 	opts := *cmp.Or(o, &memory.Options{})
 	words, err := text.New(opts.Languages...)

@@ -160,8 +160,7 @@ func (b *Book) Propose(ctx context.Context, p Proposal) (Proposal, error) {
 
 // propose reports, too, whether the proposal is news to who is told of it: new, or not told in the last hour.
 // A kind and a subject have one record, whatever was decided about it before: one that rests is left as it
-// is, also its time, so that the week counts from the decision; any other is taken for a new one, which keeps
-// a text that was drafted.
+// is, also its time, so that the week counts from the decision; any other is a new one, with its draft.
 func (b *Book) propose(ctx context.Context, p Proposal, tell bool) (kept Proposal, news bool, err error) {
 	p.Subject, p.Reason, p.Change = b.clean.Prose(p.Subject), b.clean.Prose(p.Reason), b.clean.Prose(p.Change)
 	if err := p.check(); err != nil {

@@ -134,8 +134,7 @@ func parse(document []byte) ([]goal, error) {
 	return doc.Goals, errors.Join(errs...)
 }
 
-// compile fills in the defaults, and returns what is wrong with the goal: all of it, as a person mends a file
-// in one go.
+// compile fills in the defaults, and returns all that is wrong with the goal: a person mends it in one go.
 func (g *goal) compile() (wrong []string) {
 	flaw := func(is bool, format string, args ...any) {
 		if is {

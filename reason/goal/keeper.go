@@ -294,8 +294,8 @@ func (t *tick) settle(ctx context.Context, g *goal, r *record, v *verdict) error
 	return t.keep(ctx, g, r)
 }
 
-// end takes in the end of the run that is under way, if it has come. It ends one that waits, where the goal
-// is met, or has changed.
+// end takes in the end of the run that is under way, if it has come. One that waits is ended where
+// the goal is met or new.
 func (t *tick) end(ctx context.Context, g *goal, r *record, v *verdict, changed bool) error {
 	report, err := t.view.Report(ctx, r.Run)
 	if errors.Is(err, store.ErrNotFound) { // its process may have ended before the run began

@@ -137,8 +137,7 @@ func (s *disk) usableLocked() error {
 	return s.mu.err
 }
 
-// enter begins a call inside Badger, which s.use.RUnlock ends, and returns what to read. A scan keeps the
-// generation until leave.
+// enter begins a call inside Badger, which s.use.RUnlock ends, and returns what to read. A scan keeps it so.
 func (s *disk) enter(ctx context.Context, scan bool) (gen *generation, seq uint64, err error) {
 	s.use.RLock()
 	s.mu.Lock()

@@ -44,8 +44,7 @@ func (h header) there() bool {
 	return err == nil && os.SameFile(at, is)
 }
 
-// openHeader makes a directory that is missing or empty a store's, and locks it. It leaves one alone that is
-// something else.
+// openHeader makes a directory that is missing or empty a store's, and locks it. Any other it leaves alone.
 func openHeader(dir string) (h header, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return h, err
@@ -136,8 +135,7 @@ func syncDir(dir string) error {
 const minFree, leastInodes, lookEvery = 256 << 20, 8, 10 * time.Millisecond
 
 // checkRoom returns why nothing may be written: store.ErrFull while too little is free, besides so many
-// bytes. Badger writes through memory maps, where a full disk ends the process, and forgets a table that gets
-// no file.
+// bytes. Badger writes through memory maps: a full disk ends the process, and a table without file is lost.
 func (s *disk) checkRoom(more int64) error {
 	if s.mu.err != nil {
 		return s.mu.err

@@ -49,8 +49,7 @@ func (s *Set) Has(row uint32) bool {
 
 var errVector = errors.New("vector: another dimension, no length, or a number that is not finite")
 
-// Ask returns the Query of a vector. One of another dimension, of length 0 or with a number that is not
-// finite is an error.
+// Ask returns the Query of a vector. One of another dimension, of length 0 or not finite is an error.
 func (s *Set) Ask(v []float32) (*Query, error) {
 	most := float32(0)
 	for _, x := range v {
