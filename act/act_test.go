@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc/act"
@@ -407,6 +409,60 @@ func TestUnknownEndAsksForAll(t *testing.T) {
 	w := act.Worker{Name: "other", Irreversible: true}
 	made2, err := act.Do(ctx, &w, "other", nil, nil)
 	require.Equal(t, []any{json.RawMessage(nil), nil}, []any{made2, err}, "nothing is known of what cannot be called")
+}
+
+// late is a store whose list of irreversible calls is read before, and looked at after, something else happens.
+type late struct {
+	store.Store
+	then func()
+}
+
+func (l *late) Scan(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+	all := l.Store.Scan(ctx, r)
+	if l.then == nil || !strings.HasSuffix(r.Prefix, "s/once/") {
+		return all
+	}
+	var entries []store.Entry
+	for e, err := range all {
+		if err != nil {
+			return all
+		}
+		entries = append(entries, e)
+	}
+	l.then()
+	return func(yield func(store.Entry, error) bool) {
+		for _, e := range entries {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// A call that ends while another one reads what the run has done is no call of unknown end, unless it is one.
+func TestEndsWhileAnotherLooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		asks bool
+	}{"done": {}, "not done": {err: errors.New("declined")}, "unknown": {context.DeadlineExceeded, true}} {
+		st, began, free, ended := &late{Store: store.NewMem()}, make(chan bool), make(chan bool), make(chan bool)
+		ctx, _ := journal(t, st)
+		do := func(name string, f func() error) error {
+			w := act.Worker{Name: name, Irreversible: true}
+			_, err := act.Do(ctx, &w, name, nil, func(context.Context, json.RawMessage) (json.RawMessage, error) {
+				return json.RawMessage("1"), f()
+			})
+			return err
+		}
+		go func() {
+			defer close(ended)
+			assert.Equal(t, c.err == nil, do("book", func() error { close(began); <-free; return c.err }) == nil)
+		}()
+		<-began
+		st.then = func() { st.then = nil; close(free); <-ended }
+		_, asks := errors.AsType[*act.PendingError](do("mail", func() error { return nil }))
+		require.Equal(t, c.asks, asks, name)
+	}
 }
 
 // Without inputs, the text is what tells two calls apart.

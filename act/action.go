@@ -186,7 +186,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		}
 	}
 	if a.Irreversible {
-		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name, a.once())
+		free, err := a.journal.alone(ctx, a.kind+"/"+a.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -214,6 +214,9 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		a.key = codec.Digest(strings.Join([]string{place, a.kind, a.callee, a.Name, string(a.inputs)}, "\x00"))
 	}
 	inner.key = a.key
+	if a.Irreversible {
+		a.journal.singles.Store(a.once(), nil) // it is under way, and then ended, unless nobody knows
+	}
 	if err := a.put(ctx, stepBegun, nil); err != nil {
 		return nil, err
 	}
@@ -251,8 +254,8 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 			continue
 		}
 		a.done = append(a.done, "this run has made: "+fence.Visible(r.Note))
-		_, live := a.journal.singles.Load(r.Name)
-		open := r.State == stepBegun && !live
+		_, known := a.journal.singles.Load(r.Name)
+		open := r.State == stepBegun && (r.Name == own || !known) // it may have ended since it was read
 		a.doubt = a.doubt || open
 		switch {
 		case r.Name != own && open:
@@ -284,13 +287,15 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 	shown := fence.Clip(string(a.inputs), maxShown)
 	note := fmt.Sprintf("%s %s in attempt %d: %s", a.Name, shown, a.call.Attempt, end)
 	r := record{Name: a.once(), State: state, Value: value, Begun: a.begun, Key: a.key, Note: note}
-	a.journal.singles.Store(r.Name, nil) // it is under way
 	return a.journal.put(ctx, r)
 }
 
 // end commits how an irreversible action has ended, and returns err.
 func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
 	state := stepNew
+	if err != nil && (a.was == stepBegun || unclear(err)) {
+		a.journal.singles.Delete(a.once())
+	}
 	switch {
 	case err == nil:
 		return a.put(ctx, stepDone, value)
@@ -350,7 +355,6 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 				for _, by := range q.Agreed { // in a looser mode
 					q.Why = append(slices.Clip(q.Why), by+" has agreed")
 				}
-				q.settle()
 				return Event{Kind: "approval_asked", Name: a.Name, Text: strings.Join(p.Why, "; "), Data: raw}, nil
 			})
 		}

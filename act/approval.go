@@ -103,14 +103,8 @@ func Rule(ctx context.Context, j *Journal, r Ruling) error {
 		if len(r.Result) > 0 && string(r.Result) != "null" {
 			q.Made = r.Result
 		}
-		q.settle()
 		return Event{Kind: "ruled", Name: r.By, Text: strings.TrimSuffix(word+": "+r.Note, ": "), Data: raw}, nil
 	})
-}
-
-// settle notes whether people have decided.
-func (q *asking) settle() {
-	q.Decided = q.Denied != "" || len(q.Agreed) > 1 || len(q.Agreed) == 1 && q.Mode != Compound
 }
 
 // asked returns what is asked under an ID, the zero asking if nothing is.
@@ -132,6 +126,7 @@ func (j *Journal) ask(ctx context.Context, id string, f func(*asking) (Event, er
 			return nil, refused
 		}
 		e.At = j.now()
+		q.Decided = q.Denied != "" || len(q.Agreed) > 1 || len(q.Agreed) == 1 && q.Mode != Compound
 		return []Event{e}, codec.Put(b, key, q, was)
 	})
 	if refused != nil {

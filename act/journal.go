@@ -38,7 +38,7 @@ type Journal struct {
 	now     func() time.Time
 	stage   func(b *store.Batch) error // nil: none
 	onEvent func(e Event)
-	singles sync.Map // "tool/refund" → chan struct{}, held while an irreversible call is made; its record
+	singles sync.Map // "tool/refund" → chan struct{}, held by an irreversible call; records of no unknown end
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu
@@ -130,11 +130,11 @@ func (j *Journal) Err() error {
 }
 
 // alone waits until no irreversible call of the name is under way: of two equal ones, one finds the other.
-func (j *Journal) alone(ctx context.Context, name, once string) (free func(), err error) {
+func (j *Journal) alone(ctx context.Context, name string) (free func(), err error) {
 	held, _ := j.singles.LoadOrStore(name, make(chan struct{}, 1))
 	select {
 	case held.(chan struct{}) <- struct{}{}:
-		return func() { j.singles.Delete(once); <-held.(chan struct{}) }, nil
+		return func() { <-held.(chan struct{}) }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
