@@ -40,7 +40,7 @@ const (
 	embedTimeout = time.Minute     // of a batch
 	queryTimeout = 2 * time.Second // of a query; then its words have to do
 	queryFair    = queryTimeout / 10
-	queryRest    = 5 * time.Second // of all queries, after one that failed
+	queryRest    = 5 * time.Second // of all queries, after one that took that long and failed
 	maxAsking    = 64              // queries that have not returned; then, too, words have to do
 	queriesKept  = 256
 	longestPause = 5 * time.Minute // after errors
@@ -201,7 +201,7 @@ func (m *embeds) query(ctx context.Context, text string) []float32 {
 	}
 	limited, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	got := make(chan []float32, 1)
+	got, began := make(chan []float32, 1), time.Now()
 	go func() { // which Embed may hold for longer than its context has
 		defer func() { <-m.asking }()
 		var v []float32
@@ -216,7 +216,7 @@ func (m *embeds) query(ctx context.Context, text string) []float32 {
 	case v = <-got:
 	case <-limited.Done():
 	}
-	if v == nil && ctx.Err() == nil && most >= queryFair {
+	if v == nil && ctx.Err() == nil && time.Since(began) >= queryFair { // what fails at once costs no wait
 		m.mu.Lock()
 		m.failed = time.Now()
 		m.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -437,6 +438,38 @@ func TestEmbedderHangs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// picky is an Embedder that refuses one text at once.
+type picky struct {
+	letters
+	asked sync.Map
+}
+
+func (p *picky) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	for _, text := range texts {
+		p.asked.Store(text, true)
+	}
+	if texts[0] == "refused" {
+		return nil, errors.New("not this one")
+	}
+	return p.letters.Embed(ctx, texts)
+}
+
+// A query that the Embedder refuses costs no wait, and holds up no other.
+func TestEmbedderRefusesAQuery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &picky{}
+		b, err := memory.Open(t.Context(), store.NewGroup(store.NewMem()), &memory.Options{Embedder: p})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, b.Close()) }()
+		for _, q := range []string{"refused", "fine"} {
+			_, err = b.In("a").Recall(t.Context(), memory.Query{Text: q})
+			require.NoError(t, err)
+			_, asked := p.asked.Load(q)
+			require.True(t, asked, q)
+		}
+	})
 }
 
 func TestVectorsAddToWords(t *testing.T) {
