@@ -2347,11 +2347,12 @@ func TestRefusedIsToldOfASuggestion(t *testing.T) {
 // Whatever byte of a stored plan is another, nothing panics: it is an error, or the plan does not fire.
 func TestDamagedPlan(t *testing.T) {
 	whole := store.NewMem()
-	c, p := refund("acme/u", "SO-1001")
+	var c learn.Case
 	var entries []store.Entry
 	for i := range 3 {
 		l, err := learn.New(t.Context(), whole, &learn.Options{Scope: "acme", Seed: 1})
 		require.NoError(t, err)
+		var p *reason.Plan
 		c, p = refund("acme/u", fmt.Sprint("SO-100", i))
 		_, err = l.After(t.Context(), learn.Advice{Case: c}, learn.Outcome{Verdict: learn.Delivered, Plan: p})
 		require.NoError(t, err)
