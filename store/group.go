@@ -212,8 +212,9 @@ func (g *group) together(updates []*update, try int, last Op) {
 		b.after[i](rev)
 	}
 	var met Op // whose condition did not hold
-	if c, is := errors.AsType[*ConflictError](err); is {
-		met = ops[max(0, slices.IndexFunc(ops, func(op Op) bool { return op.Key == c.Key }))]
+	c, is := errors.AsType[*ConflictError](err)
+	if i := slices.IndexFunc(ops, func(op Op) bool { return is && op.Key == c.Key }); i >= 0 {
+		met = ops[i]
 	}
 	for _, u := range updates {
 		again := met.Key != "" && met.Key == last.Key && met.If == last.If

@@ -345,3 +345,22 @@ func TestGroupGivesUp(t *testing.T) {
 		require.Equal(t, min(most, 100), runs)
 	}
 }
+
+// astray names a key that is not in the commit, for some commits.
+type astray struct {
+	store.Store
+	left int
+}
+
+func (a *astray) Commit(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+	if a.left--; a.left >= 0 {
+		return 0, &store.ConflictError{Key: "another"}
+	}
+	return a.Store.Commit(ctx, ops...)
+}
+
+func TestConflictOnAnotherKey(t *testing.T) {
+	g := store.NewGroup(&astray{store.NewMem(), 5})
+	put := func(b *store.Batch) error { return b.Put("a", nil, store.Absent) }
+	require.NoError(t, g.Update(t.Context(), put))
+}
