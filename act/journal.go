@@ -38,7 +38,8 @@ type Journal struct {
 	now     func() time.Time
 	stage   func(b *store.Batch) error // nil: none
 	onEvent func(e Event)
-	singles sync.Map // "tool/refund" → chan struct{}, held by an irreversible call; records of no unknown end
+	singles sync.Map // "tool/refund" → chan struct{}, held while an irreversible call is made
+	ends    sync.Map // the names of records of such calls that are under way here, or have a known end
 
 	mu     sync.Mutex
 	noted  []Event // not yet committed; under mu

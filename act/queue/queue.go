@@ -426,7 +426,7 @@ func (q *Queue) Sense(
 	ctx context.Context, name string, every time.Duration, read func(context.Context) ([]Draft, error),
 ) (added []Job, err error) {
 	if store.CheckID(name) != nil || every < time.Second || read == nil {
-		return nil, fmt.Errorf("queue: %w: sensor %q: a name, a second at least, and read", store.ErrInvalid, name)
+		return nil, fmt.Errorf("queue: %w: sensor %q needs a name, 1 s or more, and read", store.ErrInvalid, name)
 	}
 	due, key := false, store.Scope("").Key(sensorKind, name)
 	err = q.g.Update(ctx, func(b *store.Batch) error {
