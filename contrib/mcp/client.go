@@ -98,7 +98,7 @@ func Dial(address string, o *ClientOptions) *Client {
 		h := *cmp.Or(c.o.HTTP, http.DefaultClient)
 		h.Transport = bounded{cmp.Or(h.Transport, http.DefaultTransport)}
 		h.CheckRedirect = func(*http.Request, []*http.Request) error { // it would get what h adds
-			return &reason.Error{Class: reason.Permanent, Err: errors.New("mcp: the server redirects: dial where to")}
+			return &reason.Error{Class: reason.Permanent, Err: errors.New("mcp: a redirect: dial where it leads")}
 		}
 		return &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: &h, DisableStandaloneSSE: true}
 	})
@@ -350,8 +350,7 @@ func (c *Client) Executor(m reason.Model, o *tools.Options, others ...tools.Tool
 	})
 }
 
-// result returns what a tool has answered: JSON where that is all of it, or else a text with every part that
-// has one.
+// result returns what a tool has answered: JSON where that is all of it, or else the texts of all parts.
 func result(r *sdk.CallToolResult) (json.RawMessage, error) {
 	var parts []string
 	for _, c := range r.Content {

@@ -381,7 +381,7 @@ func TestRedirect(t *testing.T) {
 		s := httptest.NewServer(http.RedirectHandler(other.URL, status))
 		c := Dial(s.URL, &ClientOptions{HTTP: &http.Client{Transport: bearer("hidden")}})
 		_, err := c.Tools(t.Context())
-		require.EqualError(t, err, "permanent: mcp: the server redirects: dial where to", status)
+		require.EqualError(t, err, "permanent: mcp: a redirect: dial where it leads", status)
 		require.NoError(t, c.Close())
 		s.Close()
 	}

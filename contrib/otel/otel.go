@@ -87,7 +87,10 @@ func Events(mp metric.MeterProvider) func(memory.Scope, string, arc.Event) {
 			attrs = append(attrs, attribute.String(who, e.Name))
 		}
 		if e.Kind == "waiting" {
-			kind := map[bool]string{true: "outage", false: "approval"}[e.Name == ""]
+			kind := "approval"
+			if e.Name == "" {
+				kind = "outage"
+			}
 			attrs = append(attrs, attribute.String("arc.waiting", kind))
 		}
 		count.Add(context.Background(), 1, metric.WithAttributes(attrs...))

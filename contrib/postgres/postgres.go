@@ -49,8 +49,7 @@ type Options struct {
 	// read of what became of it, and a tenant's first use many: give it a deadline. 0: 30 s.
 	Patience time.Duration
 	// Keep is how long Changes knows which keys were deleted; 0: one hour. A part that was away for longer, and
-	// of whose tenant one was deleted then, reads everything again; package rank has figures of an erased scope
-	// till its next sample.
+	// of whose tenant one was deleted then, reads everything again.
 	Keep time.Duration
 	// Logger is told of what is tried again, once a call. nil: nobody is told.
 	Logger *slog.Logger

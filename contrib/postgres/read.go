@@ -66,9 +66,11 @@ func (s *Store) scan(r store.Range) paging {
 }
 
 // Changes yields the keys with a prefix that changed after a revision. It reads as Scan does.
-func (s *Store) Changes(ctx context.Context, prefix string, r store.Revision) iter.Seq2[store.Entry, error] {
+func (s *Store) Changes(
+	ctx context.Context, prefix string, after store.Revision,
+) iter.Seq2[store.Entry, error] {
 	next := func(ctx context.Context, in Tx, last store.Entry, limit int) (page []store.Entry, err error) {
-		since := min(r, math.MaxInt64) // Latest is behind all
+		since := min(after, math.MaxInt64) // Latest is behind all
 		key, rev := []byte("\xff"), since
 		if last.Key != "" {
 			key, rev = []byte(last.Key), last.Rev

@@ -45,8 +45,7 @@ func (g git) do(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimRight(out.String(), "\n"), nil
 }
 
-// join returns a new commit of the tree that comes of merging two others, with the parents given. Nothing
-// else changes.
+// join returns a new commit, with the parents given, of the tree that comes of merging two others.
 func (g git) join(ctx context.Context, ours, theirs, message string, parents ...string) (string, error) {
 	tree, err := g.do(ctx, "merge-tree", "--write-tree", "--name-only", "--no-messages", ours, theirs)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
