@@ -28,8 +28,7 @@ func Fold(s string) string {
 
 var plainWord = regexp.MustCompile(`^\p{Lu}\p{Ll}+$`)
 
-// Words are the runs of letters and the runs of digits of texts, in lower case. In scripts without spaces
-// each letter is one.
+// Words are the runs of letters and of digits of texts, in lower case; of scripts without spaces each letter.
 func Words(texts ...string) map[string]bool {
 	out := make(map[string]bool)
 	for _, w := range words.FindAllString(strings.ToLower(strings.Join(texts, " ")), -1) {

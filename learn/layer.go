@@ -82,8 +82,7 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	if len(c.Turns) > 0 { // "yes" is another case in another conversation
 		c.Conditions = append(slices.Clip(c.Conditions), "after turns "+codec.Digest(encode(c.Turns)))
 	}
-	c.Conditions = append([]string(nil), c.Conditions...)
-	slices.Sort(c.Conditions)
+	c.Conditions = slices.Sorted(slices.Values(c.Conditions))
 	c.Conditions = slices.Compact(c.Conditions) // in any order, and said twice, they are the same
 	return c, err
 }
@@ -146,7 +145,8 @@ func Open(ctx context.Context, dir string, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
-	l.close, l.compact = func() error { return errors.Join(l.bank.Close(), st.Close()) }, st.Compact
+	l.close = func() error { return errors.Join(l.bank.Close(), st.Close()) }
+	l.compact = st.Compact
 	return l, nil
 }
 

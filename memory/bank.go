@@ -25,9 +25,8 @@ type Options struct {
 	Policy   Policy           // nil: Weighted
 	Embedder Embedder         // nil: words alone
 
-	// Languages are those of the texts, none: "en". Words in ar, da, de, en, es, fi, fr, ga, hu, it, nl, no, pt,
-	// ro, ru, sv, ta and tr are found by their stems, in others by how they begin. Any code of two or three
-	// letters is taken.
+	// Languages of the texts; none: "en". Words in ar, da, de, en, es, fi, fr, ga, hu, it, nl, no, pt, ro, ru,
+	// sv, ta and tr are found by stems, in others by how they begin. Any code of 2 or 3 letters is taken.
 	Languages []string
 
 	// Sanitizer takes secrets out of all that a Draft says before it is kept. Nil: drafts are clean already.

@@ -92,7 +92,7 @@ type Draft struct {
 	Source     Source    `cbor:"5,keyasint,omitzero"`
 	Actor      string    `cbor:"6,keyasint,omitzero"`  // who said or did it
 	Thread     string    `cbor:"7,keyasint,omitzero"`  // the conversation it belongs to
-	Slot       string    `cbor:"8,keyasint,omitzero"`  // a value's name ("budget"): a later Fact replaces this
+	Slot       string    `cbor:"8,keyasint,omitzero"`  // names a value ("budget"); its later Fact replaces this
 	Supersedes []ID      `cbor:"9,keyasint,omitzero"`  // memories of the scope that do not hold any more
 	Links      []Link    `cbor:"10,keyasint,omitzero"` // what it goes with; see Query.Linked
 

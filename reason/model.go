@@ -139,8 +139,7 @@ func (f ModelFunc) Generate(ctx context.Context, r *Request) (*Response, error) 
 //
 // A call without an ID gets one; blank inputs and null become {}, and what is no JSON a JSON string, so that
 // the schema of the tool refuses it in words. A Usage that cannot be is nil. Errors are an *[Error] where
-// [Classify] knows a class (a model has no permissions, so Permission is Permanent), and that of ctx once it
-// has ended.
+// [Classify] knows a class (a model has no permissions: Permission is Permanent), and ctx's once that ended.
 func Generate(ctx context.Context, m Model, r *Request) (*Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

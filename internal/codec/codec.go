@@ -21,8 +21,10 @@ import (
 	"github.com/arc-learn/arc/store"
 )
 
-// MaxRecord is the bound of an encoded record in bytes, and version the format that Marshal writes.
-const MaxRecord, version = 512 << 10, 1
+// MaxRecord is the bound of an encoded record in bytes.
+const MaxRecord = 512 << 10
+
+const version = 1 // the format that Marshal writes
 
 // The options are constants: they fail always or never.
 var (
