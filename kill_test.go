@@ -168,8 +168,13 @@ func oneOfThree(socket, name string, runs int) error {
 	}
 	for n := range runs {
 		id := fmt.Sprint(n)
-		r, err := a.Run(ctx, arc.Objective{ID: id, Text: "refund " + id})
+		o := arc.Objective{ID: id, Text: "refund " + id}
+		r, err := a.Run(ctx, o)
 		for err != nil || !settled(r) { // another one has it, or has had it
+			if away, _ := errors.AsType[*reason.Error](err); away != nil && away.Class == reason.Unavailable {
+				r, err = a.Run(ctx, o) // it was held up, and has stored nothing
+				continue
+			}
 			if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, context.Canceled) {
 				return err
 			}

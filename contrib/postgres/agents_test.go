@@ -18,6 +18,7 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/postgres"
+	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 )
 
@@ -82,8 +83,13 @@ func parcels(name, in string, o ...act.StepOption) error {
 
 // parcel runs an objective, or follows the run of another process.
 func parcel(ctx context.Context, a *arc.Agent, id string) error {
-	r, err := a.Run(ctx, arc.Objective{ID: id, Text: "ship parcel " + id})
+	o := arc.Objective{ID: id, Text: "ship parcel " + id}
+	r, err := a.Run(ctx, o)
 	for err != nil || !settled(r) {
+		if away, _ := errors.AsType[*reason.Error](err); away != nil && away.Class == reason.Unavailable {
+			r, err = a.Run(ctx, o) // it was held up, and has stored nothing
+			continue
+		}
 		if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) &&
 			!errors.Is(err, context.Canceled) {
 			return err

@@ -123,7 +123,8 @@ func office(name, at, in, ledger string) error {
 			if c.Done = err == nil; err != nil {
 				c.Note = err.Error()
 				is := func(e error) bool { return errors.Is(err, e) }
-				if !strings.Contains(c.Note, "the outcome is unknown") && !slices.ContainsFunc(allowed, is) {
+				unclear := strings.Contains(c.Note, "the outcome is unknown") || strings.Contains(c.Note, "the store is away")
+				if !unclear && !slices.ContainsFunc(allowed, is) {
 					c.Note = "UNEXPECTED " + c.Note
 				}
 			}
