@@ -155,7 +155,9 @@ func (c *call) do(ctx context.Context, a *arc.Agent) error {
 	case "resume":
 		r, err = v.Resume(ctx, c.ID)
 	case "cancel":
-		return v.Cancel(ctx, c.ID, "not wanted")
+		if err = v.Cancel(ctx, c.ID, "not wanted"); err == nil {
+			r, err = v.Report(ctx, c.ID) // not there if the run had stored nothing: it may begin anew
+		}
 	case "erase":
 		return v.Erase(ctx)
 	case "remember":
@@ -369,9 +371,6 @@ func TestInAnyPlace(t *testing.T) {
 					}
 				}
 			}
-		case "cancel":
-			r.Status = arc.Canceled
-			fallthrough
 		default:
 			k := runs[c.ID]
 			k.open = k.open || r.Note == "" && !r.Done
