@@ -67,19 +67,16 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	if err := scope.Check(); err != nil {
 		return nil, nil, fmt.Errorf("arc: %w", err)
 	}
-	name, first := scope.Tenant(), false
+	name := scope.Tenant()
 	ts.mu.Lock()
 	o := ts.open[name]
 	if o == nil {
-		o, first = &opening{done: make(chan struct{})}, true
+		o = &opening{done: make(chan struct{}), holders: 1}
 		ts.open[name] = o
+		go ts.fill(context.WithoutCancel(ctx), scope, o) // the store may be away for longer than ctx lasts
 	}
 	o.holders++
 	ts.mu.Unlock()
-	if first {
-		o.t, o.err = ts.load(context.WithoutCancel(ctx), scope)
-		close(o.done)
-	}
 	release = func() { ts.release(name, o) }
 	select {
 	case <-o.done:
@@ -87,14 +84,24 @@ func (ts *tenants) hold(ctx context.Context, scope memory.Scope) (t *tenant, rel
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if first && err == nil { // meanwhile refresh has passed it by
-		err = o.t.group.Refresh(ctx)
-	}
 	if err != nil {
 		release()
 		return nil, nil, err
 	}
 	return o.t, release, nil
+}
+
+// fill opens a tenant, and lets it go. What others have changed meanwhile, refresh has passed by.
+func (ts *tenants) fill(ctx context.Context, scope memory.Scope, o *opening) {
+	o.t, o.err = ts.load(ctx, scope)
+	if o.err != nil {
+		ts.forget(scope.Tenant()) // the next caller tries again
+	}
+	close(o.done)
+	if o.err == nil && o.t.group.Refresh(ctx) != nil {
+		ts.forget(scope.Tenant())
+	}
+	ts.release(scope.Tenant(), o)
 }
 
 // drop takes out the tenants that which returns under the lock, and ends without it what they have in the
@@ -119,8 +126,6 @@ func (ts *tenants) release(name string, o *opening) {
 		case o.holders > 0:
 		case ts.open[name] != o: // who comes next has opened it anew, or will
 			return []*opening{o}
-		case o.t == nil: // the next caller tries again
-			delete(ts.open, name)
 		case len(ts.open) > maxIdle:
 			return ts.idle()
 		}

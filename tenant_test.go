@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +19,10 @@ import (
 // is forgotten meanwhile.
 func TestTenantsInMemory(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, tenantsInMemory)
+}
+
+func tenantsInMemory(t *testing.T) {
 	loads := map[string]int{}
 	ts := &tenants{open: map[string]*opening{}}
 	ts.load = func(ctx context.Context, scope memory.Scope) (*tenant, error) {
@@ -32,6 +38,8 @@ func TestTenantsInMemory(t *testing.T) {
 		held, release, err := ts.hold(t.Context(), memory.Scope(name))
 		require.NoError(t, err)
 		release()
+		<-time.After(time.Millisecond)
+		synctest.Wait() // whoever opened it has let it go, too
 		return held
 	}
 	_, release, err := ts.hold(t.Context(), "held")
@@ -60,6 +68,10 @@ func TestTenantsInMemory(t *testing.T) {
 // What another process commits while a tenant is being opened, and is polled then, reaches the tenant.
 func TestChangedWhileItIsOpened(t *testing.T) {
 	t.Parallel()
+	synctest.Test(t, changedWhileItIsOpened)
+}
+
+func changedWhileItIsOpened(t *testing.T) {
 	st, ts := store.NewMem(), &tenants{open: map[string]*opening{}}
 	open := func(ctx context.Context) *tenant {
 		group := store.NewGroup(st)
@@ -79,9 +91,34 @@ func TestChangedWhileItIsOpened(t *testing.T) {
 	own, release, err := ts.hold(t.Context(), "acme")
 	require.NoError(t, err)
 	defer release()
+	synctest.Wait()
 	hits, err := own.bank.In("acme").Recall(t.Context(), memory.Query{Text: "lamp"})
 	require.NoError(t, err)
 	require.Len(t, hits, 1)
+}
+
+// Who uses a tenant first while the store is away waits as its own context says, and who comes later finds
+// the tenant that was opened for it.
+func TestTenantInAnOutage(t *testing.T) {
+	t.Parallel()
+	back, loads := make(chan struct{}), 0
+	ts := &tenants{open: map[string]*opening{}}
+	ts.load = func(ctx context.Context, _ memory.Scope) (*tenant, error) {
+		loads++
+		<-back
+		group := store.NewGroup(store.NewMem())
+		bank, err := memory.Open(ctx, group, nil)
+		return &tenant{group: group, bank: bank}, err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Millisecond, cancel)
+	_, _, err := ts.hold(ctx, "acme")
+	require.ErrorIs(t, err, context.Canceled)
+	close(back)
+	_, release, err := ts.hold(t.Context(), "acme")
+	require.NoError(t, err)
+	release()
+	require.Equal(t, 1, loads)
 }
 
 // late is a store that finds out at the end of a scan that it could not read on, as a database does.
