@@ -67,7 +67,8 @@ const (
 
 func (o *Objective) check() error {
 	c := o.asks()
-	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID), store.Limit("id", len(o.ID), maxRunID))
+	err := cmp.Or(c.Check(), o.Budget.check(), store.CheckID(o.ID), store.Limit("id", len(o.ID), maxRunID),
+		store.Limit("number of tasks", len(o.Tasks), maxTasks))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrObjective, err)
 	}
@@ -77,8 +78,6 @@ func (o *Objective) check() error {
 		return fmt.Errorf("%w: %w: it has neither Text nor Tasks", ErrObjective, store.ErrInvalid)
 	case len(o.Inputs) > 0 && json.Unmarshal(o.Inputs, &object) != nil:
 		return fmt.Errorf("%w: %w: Inputs is no JSON object", ErrObjective, store.ErrInvalid)
-	case len(o.Tasks) > maxTasks:
-		return fmt.Errorf("%w: %w: %d tasks, over %d", ErrObjective, store.ErrInvalid, len(o.Tasks), maxTasks)
 	}
 	return nil
 }

@@ -253,8 +253,5 @@ func (a *Agent) compact(ctx context.Context, due store.Entry) error {
 		}
 	}
 	_, err := a.store.Commit(ctx, store.Op{Key: due.Key, Delete: true, If: store.At(due.Rev)})
-	if errors.Is(err, store.ErrConflict) {
-		return nil // more was deleted meanwhile
-	}
-	return err
+	return err // a conflict: more was deleted meanwhile
 }
