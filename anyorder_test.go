@@ -588,8 +588,8 @@ func (w *world) ended(t *rapid.T, scope memory.Scope, r *arc.Report, err error, 
 	w.at.fail(0, 0, false)
 	is := func(target error) bool { return errors.Is(err, target) }
 	e, _ := errors.AsType[*reason.Error](err)
-	away := e != nil && e.Class == reason.Unavailable                       // for this process
-	if w.shared && (is(store.ErrConflict) || is(arc.ErrRunning) || away) || // another process has it
+	away := e != nil && e.Class == reason.Unavailable // for this process
+	if w.shared && (is(arc.ErrRunning) || away) ||    // another process has it
 		w.barred[scope] && is(arc.ErrObjective) {
 		return
 	}

@@ -175,7 +175,7 @@ func oneOfThree(socket, name string, runs int) error {
 				r, err = a.Run(ctx, o) // it was held up, and has stored nothing
 				continue
 			}
-			if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, context.Canceled) {
+			if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, context.Canceled) {
 				return err
 			}
 			time.Sleep(5 * time.Millisecond)

@@ -2663,7 +2663,7 @@ func TestConflict(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)
 	free <- true
-	require.ErrorIs(t, <-ended, store.ErrConflict)
+	require.ErrorIs(t, <-ended, arc.ErrRunning)
 	r, err = a.In("").Report(t.Context(), "7")
 	require.NoError(t, err)
 	require.Equal(t, arc.Interrupted, r.Cause)

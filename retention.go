@@ -110,7 +110,7 @@ func (v View) maintain(ctx context.Context, t *tenant) (deleted int, err error) 
 		}
 		if err := v.delete(ctx, r.ID, false); err == nil {
 			deleted++
-		} else if !isAny(err, ErrRunning, ErrState, store.ErrConflict, store.ErrNotFound) { // others have it
+		} else if !isAny(err, ErrRunning, ErrState, store.ErrNotFound) { // others have it
 			return deleted, err
 		}
 	}

@@ -233,8 +233,11 @@ func (a *Agent) workOn(
 	if err = stopped(ctx, caller, err); errors.Is(err, errFenced) && (t == nil || t.rev == 0) { // nobody has it
 		err = cmp.Or[error](caller.Err(), errAway)
 	}
+	if errors.Is(err, store.ErrConflict) {
+		err = fmt.Errorf("%w in another process: %w", ErrRunning, err)
+	}
 	left := false
-	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning, store.ErrConflict) {
+	if t != nil && t.rev > 0 && !isAny(err, ErrState, ErrTaken, ErrRunning) {
 		err = t.stop(caller, err)
 		// Where it is due by the time at which it began it is Running as of its last commit.
 		left = !isAny(err, nil, errTold) && t.due == dueKey(t.Began, scope, id)

@@ -20,8 +20,7 @@ import (
 )
 
 // View is what an Agent has of one scope. A run that is not there is store.ErrNotFound; a call that a run's
-// state does not allow is [ErrState]; where another process goes on with the run at that moment, a call may
-// be store.ErrConflict, and has changed nothing.
+// state does not allow is [ErrState]; one with whose run others go on at that moment is [ErrRunning].
 type View struct {
 	agent   *Agent
 	scope   memory.Scope
@@ -90,8 +89,6 @@ func (v View) Cancel(ctx context.Context, id, why string) error {
 			return t.cancel(ctx, why)
 		})
 		switch {
-		case errors.Is(err, store.ErrConflict) && ctx.Err() == nil: // another process has gone on with it meanwhile
-			continue
 		case begun && missing(err): // it was under way here, and had stored nothing
 			return nil
 		case !errors.Is(err, ErrRunning):

@@ -19,7 +19,6 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/postgres"
 	"github.com/arc-learn/arc/reason"
-	"github.com/arc-learn/arc/store"
 )
 
 var (
@@ -90,8 +89,7 @@ func parcel(ctx context.Context, a *arc.Agent, id string) error {
 			r, err = a.Run(ctx, o) // it was held up, and has stored nothing
 			continue
 		}
-		if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, store.ErrConflict) &&
-			!errors.Is(err, context.Canceled) {
+		if err != nil && !errors.Is(err, arc.ErrRunning) && !errors.Is(err, context.Canceled) {
 			return err
 		}
 		time.Sleep(20 * time.Millisecond)

@@ -93,8 +93,7 @@ func clerk(ledger string) arc.Host {
 
 // allowed are errors of calls in other processes' way, or of what is not there.
 var allowed = []error{
-	arc.ErrRunning, arc.ErrState, arc.ErrObjective, arc.ErrTaken, store.ErrConflict, store.ErrNotFound,
-	context.Canceled,
+	arc.ErrRunning, arc.ErrState, arc.ErrObjective, arc.ErrTaken, store.ErrNotFound, context.Canceled,
 }
 
 // office is a process of the test: it answers the calls that it reads, side by side.

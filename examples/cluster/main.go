@@ -17,7 +17,6 @@ import (
 	"github.com/arc-learn/arc"
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/contrib/postgres"
-	"github.com/arc-learn/arc/store"
 )
 
 const orders = 9
@@ -78,7 +77,7 @@ func process(name string) error {
 	for n := range orders {
 		id := fmt.Sprint("order-", n)
 		_, err := agent.Run(ctx, arc.Objective{ID: id, Text: "pack and ship " + id})
-		if errors.Is(err, arc.ErrRunning) || errors.Is(err, store.ErrConflict) {
+		if errors.Is(err, arc.ErrRunning) {
 			continue // another process has it, or was faster to begin it
 		}
 		if err != nil {

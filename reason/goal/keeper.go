@@ -514,7 +514,7 @@ func (t *tick) begin(ctx context.Context, g *goal, r *record, v *verdict) {
 	t.runs.Go(func() {
 		_, err := t.agent.Run(context.WithoutCancel(ctx), o) // it ends with the Agent
 		// After these others have the run, or it goes on later.
-		fine := []error{nil, arc.ErrRunning, arc.ErrTaken, arc.ErrClosed, store.ErrConflict}
+		fine := []error{nil, arc.ErrRunning, arc.ErrTaken, arc.ErrClosed}
 		if !slices.ContainsFunc(fine, func(of error) bool { return errors.Is(err, of) }) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
