@@ -97,14 +97,16 @@ func (d *dispatch) rest(looks int) {
 
 // next claims a job. When there is none, one worker looks again and again, and the others wait for it.
 func (d *dispatch) next() (Job, error) {
-	for looks := 0; ; looks++ {
+	for looks, told := 0, false; ; looks++ {
 		j, err := d.Claim(d.ctx)
-		switch {
-		case err == nil, errors.Is(err, store.ErrClosed), d.ctx.Err() != nil:
+		if err == nil || errors.Is(err, store.ErrClosed) || d.ctx.Err() != nil {
 			return j, err
-		case !errors.Is(err, ErrEmpty):
+		}
+		away := !errors.Is(err, ErrEmpty)
+		if away && !told { // once an outage
 			d.o.Logger.Warn("queue: claim", "error", err)
 		}
+		told = away
 		if looks > 0 {
 			d.rest(looks)
 			continue

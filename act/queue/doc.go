@@ -32,7 +32,4 @@
 // claim the job, and an attempt is spent; from then on the former holder gets [ErrLost]. So each job runs at
 // least once and ends once. A handler whose effects must not be repeated makes them in steps (act.Step),
 // which the job's journal keeps over attempts, or passes Token on to what it changes.
-//
-// Begin with Claim and End (queue.go). job.go has a job and its record, index.go the order of what waits,
-// dispatch.go a process's workers, agent.go an Agent's handler. Each claim is conditional on its record.
 package queue

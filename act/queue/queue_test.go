@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"os/exec"
 	"strings"
 	"sync"
@@ -494,11 +495,42 @@ func TestHeartbeatAndEndInOneCommit(t *testing.T) {
 type polled struct {
 	store.Changer
 	reads atomic.Int64
+	away  atomic.Bool
 }
 
 func (p *polled) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	p.reads.Add(1)
+	if p.away.Load() {
+		return func(yield func(store.Entry, error) bool) { yield(store.Entry{}, errors.New("no connection")) }
+	}
 	return p.Changer.Changes(ctx, prefix, after)
+}
+
+// However long the store is away, Dispatch says so once, and again the next time.
+func TestDispatchInOutages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		st := &polled{Changer: store.NewMem()}
+		q, err := queue.Open(t.Context(), store.NewGroup(st), &queue.Options{
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			ended <- q.Dispatch(ctx, 1, func(context.Context, *queue.Job) ([]queue.Draft, error) { return nil, nil })
+		}()
+		for range 2 {
+			time.Sleep(time.Minute)
+			add(t, q, queue.Draft{At: time.Now().Add(time.Second)}) // due in the outage
+			st.away.Store(true)
+			time.Sleep(time.Minute)
+			st.away.Store(false)
+		}
+		stop()
+		require.NoError(t, <-ended)
+		require.Equal(t, 2, strings.Count(log.String(), "no connection"), log.String())
+	})
 }
 
 // While nothing comes Dispatch looks seldom. A job of its own process is begun at once, and when it is due; that of
