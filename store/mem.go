@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -22,10 +23,10 @@ type mem struct {
 // names of deleted keys until it is closed.
 func NewMem() Changer { return &mem{keys: new(btree.Map[string, Entry])} }
 
-// lock locks m, unless it is closed or ctx has ended.
-func (m *mem) lock(ctx context.Context) error {
+// lock locks m for some ops, unless they are malformed, it is closed, or ctx has ended.
+func (m *mem) lock(ctx context.Context, ops ...Op) error {
 	m.mu.Lock()
-	err := ctx.Err()
+	err := cmp.Or(Check(ops...), ctx.Err())
 	if m.keys == nil {
 		err = ErrClosed
 	}
@@ -45,10 +46,7 @@ func (m *mem) live(key string) (Entry, error) {
 }
 
 func (m *mem) Get(ctx context.Context, key string) (Entry, error) {
-	if err := Check(Op{Key: key}); err != nil {
-		return Entry{}, err
-	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lock(ctx, Op{Key: key}); err != nil {
 		return Entry{}, err
 	}
 	defer m.mu.Unlock()
@@ -83,15 +81,15 @@ func (m *mem) Scan(ctx context.Context, r Range) iter.Seq2[Entry, error] {
 }
 
 func (m *mem) Commit(ctx context.Context, ops ...Op) (Revision, error) {
-	if err := Check(ops...); err != nil {
-		return 0, err
-	}
-	if err := m.lock(ctx); err != nil {
+	if err := m.lock(ctx, ops...); err != nil {
 		return 0, err
 	}
 	defer m.mu.Unlock()
 	var rev Revision
-	at := func(key string) Revision { e, _ := m.live(key); return e.Rev } // most ops need no look at it
+	at := func(key string) Revision { // most ops need no look at it
+		e, _ := m.live(key)
+		return e.Rev
+	}
 	for _, op := range ops {
 		if op.If != Any && op.If != At(at(op.Key)) {
 			return 0, &ConflictError{Key: op.Key}
