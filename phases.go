@@ -800,8 +800,9 @@ func (t *turn) stageOutcome(v learn.Verdict) error {
 	if !a.Carried { // what was not carried out is neither delivered nor refused
 		given.Fires = nil
 	}
+	teach := t.tenant.layer.Stage(context.WithoutCancel(t.agent.base), given, o)
 	t.stage(func(ctx context.Context, b *store.Batch) error {
-		learned, err := t.tenant.layer.Stage(ctx, b, given, o)
+		learned, err := teach(ctx, b)
 		if err != nil {
 			return err
 		}

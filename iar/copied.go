@@ -27,11 +27,8 @@ const (
 // theirs, whatever is around it. What the case says, too, is its own by each of them.
 func Copied(own, strangers, complaints []string) func(value string) bool {
 	theirs, refused := spelt(strings.Join(strangers, "\n")), spelt(strings.Join(complaints, "\n"))
-	if theirs+refused == "" { // nobody else has said anything
-		return func(string) bool { return false }
-	}
 	mine := spelt(strings.Join(own, "\n"))
-	inMine, inTheirs, quoted := finder(mine), finder(theirs), finder(theirs+"\n"+refused)
+	inMine, inTheirs, inRefused := finder(mine), finder(theirs), finder(refused)
 	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
 	made := addresses(strings.Join(strangers, "\n"))
 	slices.Sort(made)
@@ -40,7 +37,7 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 		said := spelt(value)
 		letters := []rune(said)
 		for i := minQuote; i <= len(letters); i++ {
-			if run := string(letters[i-minQuote : i]); quoted(run) && !inMine(run) {
+			if run := string(letters[i-minQuote : i]); (inTheirs(run) || inRefused(run)) && !inMine(run) {
 				return true
 			}
 		}

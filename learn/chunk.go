@@ -428,16 +428,7 @@ func stands(s string, i int, w string) bool {
 
 // holds reports whether w stands somewhere in s as a whole token.
 func holds(s, w string) bool {
-	for i := 0; w != "" && i < len(s); i++ {
-		k := strings.Index(s[i:], w)
-		if k < 0 {
-			return false
-		}
-		if i += k; stands(s, i, w) {
-			return true
-		}
-	}
-	return false
+	return w != "" && strings.Contains(s, w) && len(split(s, []leaf{{v: w}})) > 1
 }
 
 // joined reports whether two texts meet within a word, number or letter; some scripts show no ends of words.

@@ -223,10 +223,9 @@ func (l *Layer) HeldOut(c *Case) bool {
 // look reads what is known for a case. It keeps the first error, after which what it has read is dropped.
 type look struct {
 	*Layer
-	c    *Case
-	s    *shape
-	err  error
-	from []*record // the last sources
+	c   *Case
+	s   *shape
+	err error
 }
 
 // in looks at what is known in a scope, for no case.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -1104,14 +1105,52 @@ func TestStrangersInAnyForm(t *testing.T) {
 	c.Inputs = json.RawMessage("{\"t\":\"\u202e2\"}")
 	require.Contains(t, b.before(c).Why, `\u202e2`, "what does not show is shown to a person")
 	c.Situation = "a long page"
-	long := learn.Outcome{Verdict: learn.Delivered, Plan: plan("pay", `{"to":"Uwe","t":"\u202e2"}`), Untrusted: []string{strings.Repeat("a b ", 300_000)}}
-	require.Contains(t, b.after(b.before(c), long).Note, "pay: to is of", "nobody reads it all")
+	long := learn.Outcome{Verdict: learn.Delivered, Plan: plan("pay", `{"to":"Uwe","t":"\u202e2"}`)}
+	long.Untrusted = []string{strings.Repeat("a b ", 300_000) + "Uwe"}
+	require.Contains(t, b.after(b.before(c), long).Note, "pay: to is of", "all of it is read")
 	long.Verdict, long.Complaint = learn.Failed, "do not pay Uwe"
 	b.after(b.before(c), long)
 	require.Equal(t, "do not pay …", b.before(c).Warnings[0].Complaint)
 	c.Turns = []reason.Message{{Text: strings.Repeat("said ", 300_000)}}
 	_, err := b.Before(t.Context(), c)
 	require.ErrorIs(t, err, store.ErrInvalid)
+}
+
+// To compare what strangers said may take seconds. Nobody waits for that: it is done before the commit.
+func TestComparesBeforeTheCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &asked{Store: store.NewMem()}
+		l, err := learn.New(t.Context(), st, &learn.Options{Seed: 1})
+		require.NoError(t, err)
+		defer l.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		o := learn.Outcome{Verdict: learn.Delivered, Plan: plan("pay", `{"to":"Uwe"}`), Untrusted: []string{"Uwe"}}
+		others := 0
+		st.get = func(key string) {
+			if strings.Contains(key, "/lp/") && others == 0 { // what it compares with
+				others++
+				_, err := l.After(ctx, learn.Advice{Case: learn.Case{Text: "another"}}, o)
+				require.NoError(t, err)
+			}
+		}
+		_, err = l.After(ctx, learn.Advice{Case: learn.Case{Text: "pay it"}}, o)
+		require.NoError(t, err)
+		require.Equal(t, 1, others)
+	})
+}
+
+// asked is a Store that tells what it is asked for.
+type asked struct {
+	store.Store
+	get func(key string)
+}
+
+func (s *asked) Get(ctx context.Context, key string) (store.Entry, error) {
+	if s.get != nil {
+		s.get(key)
+	}
+	return s.Store.Get(ctx, key)
 }
 
 func payloads(t *testing.T) []string {

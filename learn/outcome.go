@@ -49,7 +49,7 @@ type Outcome struct {
 	Worker    string           `cbor:",omitzero"` // who answered: ranked by Verdict and Usage; the episode's Ref
 	Usage     *reason.Usage    `cbor:",omitzero"`
 	Answer    string           `cbor:",omitzero"` // what was said to the user, for the episode
-	Untrusted []string         `cbor:",omitzero"` // what strangers said, as text or JSON; over 1 MiB: anything
+	Untrusted []string         `cbor:",omitzero"` // what strangers said beside the case, as text or JSON
 }
 
 // Learned says what After has learned.
@@ -77,36 +77,31 @@ type given struct {
 	Share   float64     `cbor:"15,keyasint,omitzero"` // the Holdout that it is measured under; 0: it is not
 	Held    bool        `cbor:"16,keyasint,omitzero"` // and it got nothing
 
-	shape     *shape   // of Case
-	strangers []string // what they said
+	shape   *shape     // of Case
+	lessons []*warning // of what was refused
 }
 
 // After learns from what came of a case. If the case Failed by the plan that fired, or other calls delivered
 // it after a call of that plan was in Failed, the plan and its rivals stop: each fires again after two later
 // deliveries. After an error call it again: a second After of an Advice changes nothing while Maintain keeps
 // its outcome, and returns what the first did. Without a Before, give it an Advice with the Case alone.
-// Others of the tenant wait while it compares what strangers said: for a MiB about a third of a second.
 func (l *Layer) After(ctx context.Context, a Advice, o Outcome) (learned Learned, err error) {
+	stage := l.Stage(ctx, a, o)
 	err = l.group.Update(ctx, func(b *store.Batch) error {
-		learned, err = l.Stage(ctx, b, a, o)
+		learned, err = stage(ctx, b)
 		return err
 	})
 	return learned, err
 }
 
-// Stage puts what After does into the commit of a step. It reads and writes the tenant's keys only.
-func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) (Learned, error) {
+// Stage returns a function that puts what After does into the commit of a step. All others of the tenant wait
+// for a commit: what strangers said is compared before, which takes half a second for each MiB.
+func (l *Layer) Stage(
+	ctx context.Context, a Advice, o Outcome,
+) func(context.Context, *store.Batch) (Learned, error) {
 	c, err := l.prepare(a.Case)
 	if err = cmp.Or(err, o.Verdict.check()); err != nil {
-		return Learned{}, err
-	}
-	key := c.Scope.Key(givenKind, c.ID)
-	was, absent, err := codec.Load[given](ctx, b, key)
-	if err != nil || !was.At.IsZero() { // it was told before
-		if was.Case.Text != c.Text || string(was.Case.Inputs) != string(c.Inputs) {
-			was.Note = "this ID was another case, whose outcome is kept: give one that was edited an ID of its own"
-		}
-		return Learned{was.Ready, was.Note}, err
+		return func(context.Context, *store.Batch) (Learned, error) { return Learned{}, err }
 	}
 	s, unread := shapeOf(&c)
 	g := given{Case: c, shape: s, Rules: ruleDigests(a.Memories), At: c.At}
@@ -122,14 +117,9 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 	case o.Plan != nil && len(raw)+len(c.Text)+len(c.Inputs) > maxPlanBytes:
 		g.Note, o.Plan = "the case and its plan are too long to be kept", nil
 	}
-	o.Usage = (*reason.Usage)(nil).Add(o.Usage)     // without what is no figure
-	if len(strings.Join(o.Untrusted, "")) > 1<<20 { // it takes too long: all that is said may be theirs
-		said := each(o.Failed, func(f reason.Failure) string { return f.Complaint })
-		calls, _ := json.Marshal(o.Plan)
-		o.Untrusted = append(said, o.Complaint, string(calls))
-	}
+	o.Usage = (*reason.Usage)(nil).Add(o.Usage) // without what is no figure
 	err = clean(l, &o, &o.Complaint, &o.Answer)
-	g.strangers = append(slices.Clip(o.Untrusted), string(c.Data))
+	strangers := append(slices.Clip(o.Untrusted), string(c.Data))
 	for _, h := range append(slices.Clip(a.Memories), a.Background...) {
 		r := &h.Record
 		if r.Kind != memory.Rule {
@@ -139,7 +129,7 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 			g.Applied = append(g.Applied, applied{r.ID, r.Scope, saying(r)})
 		}
 		if !r.Trusted {
-			g.strangers = append(g.strangers, r.Content)
+			strangers = append(strangers, r.Content)
 		}
 	}
 	switch {
@@ -153,12 +143,12 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		g.Left = a.Fires != nil && slices.ContainsFunc(a.Fires.Calls, failed)
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
-		r, no := l.load(ctx, b, c.Scope.Key(planKind, s.key))
+		r, no := l.load(ctx, l.group.Store(), c.Scope.Key(planKind, s.key))
 		err = cmp.Or(err, no)
 		made := cmp.Or(r.plan(planID(o.Plan.Calls)), &plan{}).Deliveries
-		g.Note = g.tainted(o.Plan.Calls, complaints, made)
+		g.Note = g.tainted(o.Plan.Calls, strangers, complaints, made)
 	}
-	heard := iar.Words(extract.Said(append(turnsOf(&c), g.strangers...)...)...)
+	heard := iar.Words(extract.Said(append(turnsOf(&c), strangers...)...)...)
 	g.Heard = head(strings.Join(slices.Sorted(maps.Keys(heard)), " "), memory.MaxText)
 	o.Complaint, o.Answer = head(o.Complaint, memory.MaxText), head(o.Answer, memory.MaxText)
 	o.Failed = each(o.Failed[max(0, len(o.Failed)-16):], func(f reason.Failure) reason.Failure {
@@ -166,7 +156,18 @@ func (l *Layer) Stage(ctx context.Context, b *store.Batch, a Advice, o Outcome) 
 		return reason.Failure{Task: task, Complaint: head(f.Complaint, 4<<10), Gate: f.Gate}
 	})
 	g.Outcome, g.Outcome.Untrusted = o, nil // what is kept of it for a later verdict
-	return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
+	g.lessons = g.refused(strangers...)
+	return func(ctx context.Context, b *store.Batch) (Learned, error) {
+		key := c.Scope.Key(givenKind, c.ID)
+		was, absent, no := codec.Load[given](ctx, b, key)
+		if no != nil || !was.At.IsZero() { // it was told before
+			if was.Case.Text != c.Text || string(was.Case.Inputs) != string(c.Inputs) {
+				was.Note = "this ID was another case, whose outcome is kept: give one that was edited an ID of its own"
+			}
+			return Learned{was.Ready, was.Note}, no
+		}
+		return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
+	}
 }
 
 // step learns from an outcome in a commit. What is staged before an error is dropped with it.
@@ -213,14 +214,14 @@ func (l *Layer) StageJudge(
 		return err
 	}
 	err = clean(l, &why, &why)
-	g.shape, _ = shapeOf(&g.Case)   // of one that cannot be read Note says so
-	g.strangers = []string{g.Heard} // so that a complaint names nobody whom they named
+	g.shape, _ = shapeOf(&g.Case) // of one that cannot be read Note says so
 	w := &step{Layer: l, b: b, given: g, err: err}
 	w.measure(ctx, -1)
 	w.Outcome.Verdict, w.Outcome.Complaint, w.Ready, w.Judged = v, why, false, l.now()
 	if v == Unknown {
 		w.Outcome.Failed = nil // nothing of it counts
 	}
+	w.lessons = w.refused(w.Heard)
 	_, err = w.settle(ctx, key, unchanged)
 	return err
 }
@@ -379,24 +380,30 @@ func (r *record) warning(like *warning) *warning {
 	return &w
 }
 
-// refuse takes back what came of the Advice before, and takes in what was refused, or passed then.
-func (w *step) refuse(ctx context.Context) {
-	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
-	refused, calls := slices.Clone(o.Failed), summary(cmp.Or(o.Plan, &reason.Plan{}).Calls)
+// refused returns what was refused of a case, as warnings, which tell others no name that strangers named.
+func (g *given) refused(strangers ...string) []*warning {
+	c, o, s, refused := &g.Case, &g.Outcome, g.shape, slices.Clone(g.Outcome.Failed)
+	calls := cmp.Or(o.Plan, &reason.Plan{}).Calls
 	if o.Verdict == Failed && o.Complaint != "" && (len(refused) == 0 || !g.Judged.IsZero()) {
 		task := reason.Task{Skill: c.Skill, Worker: o.Worker}
-		if task.Skill == "" && calls != "" {
-			task.Skill = "after " + calls // it is of all of them
+		if after := summary(calls); task.Skill == "" && after != "" {
+			task.Skill = "after " + after // it is of all of them
 		}
 		refused = append(refused, reason.Failure{Task: task, Complaint: o.Complaint})
 	}
-	said := func(c reason.PlanCall) string { return string(c.Inputs) }
-	others := append(each(cmp.Or(o.Plan, &reason.Plan{}).Calls, said), o.Answer) // what was made of the case
-	lessons := each(refused, func(f reason.Failure) *warning {
+	made := append(each(calls, func(c reason.PlanCall) string { return string(c.Inputs) }), o.Answer)
+	lesson := extract.Lesson(textsOf(c, s), append(made, strangers...))
+	return each(refused, func(f reason.Failure) *warning {
 		said := strings.TrimSpace(head(join(split(f.Complaint, s.in), brace), maxLesson))
-		own, class := extract.Lesson(said, textsOf(c, s), append(others, g.strangers...))
+		own, class := lesson(said)
 		return &warning{cmp.Or(f.Task.Skill, f.Worker), codec.Digest(iar.Fold(class)), said, own, nil}
 	})
+}
+
+// refuse takes back what came of the Advice before, and takes in what was refused, or passed then.
+func (w *step) refuse(ctx context.Context) {
+	g, c, o, s, of := &w.given, &w.Case, &w.Outcome, w.shape, adviceID(&w.Case)
+	lessons, calls := slices.Clone(w.lessons), summary(cmp.Or(o.Plan, &reason.Plan{}).Calls)
 	w.edit(ctx, c.Scope.Key(warnKind, situationKey(c, s)), func(r *record) {
 		r.Situation = c.Situation
 		r.takeBack(of)
@@ -420,7 +427,7 @@ func (w *step) refuse(ctx context.Context) {
 			r.Events = r.Events[max(0, len(r.Events)-maxEvents):]
 		}
 	})
-	if len(refused) > 0 && c.Lessons != c.Scope {
+	if len(lessons) > 0 && c.Lessons != c.Scope {
 		w.edit(ctx, c.Lessons.Key(warnKind, situationKey(c, s)), func(up *record) { up.share(c.Scope) })
 	}
 	// The last lesson of a case that failed is remembered, in place of what it did before, for cases that are
@@ -448,8 +455,8 @@ func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.tem
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, whole or
 // as [iar.Copied] finds it, or it quotes a complaint. A member's name counts if made to be copied: a page
 // may call a field as a program does. What a delivery had there is none of these.
-func (g *given) tainted(calls []reason.PlanCall, complaints []string, made []*delivery) string {
-	mine, theirs := extract.Said(append(wordsOf(g.shape.in), g.Case.Text)...), extract.Said(g.strangers...)
+func (g *given) tainted(calls []reason.PlanCall, strangers, complaints []string, made []*delivery) string {
+	mine, theirs := extract.Said(append(wordsOf(g.shape.in), g.Case.Text)...), extract.Said(strangers...)
 	copied := iar.Copied(mine, theirs, extract.Said(complaints...))
 	taints := func(value string) bool {
 		has := func(t string) bool { return holds(t, value) }

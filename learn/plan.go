@@ -298,13 +298,13 @@ func (v *look) sources(ctx context.Context, kind, id string) (from []*record, up
 	if up = own; v.c.Lessons != v.c.Scope {
 		up = v.record(ctx, v.c.Lessons, kind, id)
 	}
-	v.from = append(v.from[:0], own) // in place of the last ones
+	from = append(make([]*record, 0, 2+maxScopes), own)
 	for _, scope := range up.Scopes {
 		if scope != v.c.Scope {
-			v.from = append(v.from, v.record(ctx, scope, kind, id))
+			from = append(from, v.record(ctx, scope, kind, id))
 		}
 	}
-	return v.from, up
+	return from, up
 }
 
 func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) *record {

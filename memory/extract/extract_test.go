@@ -55,10 +55,10 @@ func TestEpisodes(t *testing.T) {
 // A name of the case is told to a case that has it, and to no other; whoever it is, the complaint is of one class.
 func TestLessonNames(t *testing.T) {
 	t.Parallel()
-	hidden, class := extract.Lesson("FAIL: TestSum: ask Anna", []string{"Anna asks why TestSum broke"}, nil)
+	hidden, class := extract.Lesson([]string{"Anna asks why TestSum broke"}, nil)("FAIL: TestSum: ask Anna")
 	require.Equal(t, "FAIL: … ask …", extract.Tell()("FAIL: TestSum: ask Anna", hidden))
 	require.Equal(t, "FAIL: TestSum: ask …", extract.Tell("TestSum broke")("FAIL: TestSum: ask Anna", hidden))
-	_, other := extract.Lesson("FAIL: TestMax: ask Bo", []string{"Bo asks why TestMax broke"}, nil)
+	_, other := extract.Lesson([]string{"Bo asks why TestMax broke"}, nil)("FAIL: TestMax: ask Bo")
 	require.Equal(t, class, other)
 }
 
@@ -77,7 +77,7 @@ func TestLessonLong(t *testing.T) {
 	}
 	complaint.WriteString("\u5000\u5001\u7000")
 	var said []string
-	allocs := testing.AllocsPerRun(1, func() { said, _ = extract.Lesson(complaint.String(), []string{own.String()}, nil) })
+	allocs := testing.AllocsPerRun(1, func() { said, _ = extract.Lesson([]string{own.String()}, nil)(complaint.String()) })
 	require.Less(t, allocs, 50_000.0, "not one for each of 600,000 pairs")
 	require.Equal(t, []string{"\u5000\u5001"}, said)
 }

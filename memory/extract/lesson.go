@@ -35,42 +35,46 @@ func unescape(s string) (plain string) {
 	return plain
 }
 
-// Lesson returns the words of a case that a complaint says, as the case writes them, which [Tell] keeps from
-// others, and the class of the complaint. Of strangers' words only names count. A {name} stands for a value.
-// Complaints that differ in names, words with a digit and {name} are of one class.
-func Lesson(complaint string, own, strangers []string) (said []string, class string) {
-	all, mine, theirs := map[string]bool{}, spelled(own...), spelled(strangers...)
-	class = visit(complaint, func(word string, parts map[string]string, sure bool) string {
-		name := strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…")
-		for p, as := range parts {
-			var of []string
-			near := mine
-			if utf8.RuneCountInString(p) < 3 { // says only itself
-				near = map[string]string{p: mine[p]}
-			}
-			for o, raw := range near {
-				alike := raw != "" && (strings.Contains(o, p) || strings.Contains(p, o)) // says is slow
-				if alike && says(p, o, sure, marked(raw)) {
-					of = append(of, raw)
+// Lesson returns, for complaints about a case, the words of the case that one says, as the case writes them,
+// which [Tell] keeps from others, and its class. Of strangers' words only names count. A {name} stands for a
+// value. Complaints that differ in names, words with a digit and {name} are of one class.
+func Lesson(own, strangers []string) func(complaint string) (said []string, class string) {
+	spell := sync.OnceValues(func() (_, _ map[string]string) { return spelled(own...), spelled(strangers...) })
+	return func(complaint string) (said []string, class string) {
+		all := map[string]bool{}
+		mine, theirs := spell()
+		class = visit(complaint, func(word string, parts map[string]string, sure bool) string {
+			name := strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…")
+			for p, as := range parts {
+				var of []string
+				near := mine
+				if utf8.RuneCountInString(p) < 3 { // says only itself
+					near = map[string]string{p: mine[p]}
+				}
+				for o, raw := range near {
+					alike := raw != "" && (strings.Contains(o, p) || strings.Contains(p, o)) // says is slow
+					if alike && says(p, o, sure, marked(raw)) {
+						of = append(of, raw)
+					}
+				}
+				if len(of) > 8 {
+					of = []string{as} // what is kept has a bound
+				}
+				if theirs[p] != "" && (sure || marked(as) && utf8.RuneCountInString(p) > 3) {
+					of = append(of, as)
+				}
+				name = name || len(of) > 0 && (sure || marked(as))
+				for _, raw := range of {
+					all[raw] = true
 				}
 			}
-			if len(of) > 8 {
-				of = []string{as} // what is kept has a bound
+			if name {
+				return "#"
 			}
-			if theirs[p] != "" && (sure || marked(as) && utf8.RuneCountInString(p) > 3) {
-				of = append(of, as)
-			}
-			name = name || len(of) > 0 && (sure || marked(as))
-			for _, raw := range of {
-				all[raw] = true
-			}
-		}
-		if name {
-			return "#"
-		}
-		return strings.ToLower(word)
-	})
-	return slices.Sorted(maps.Keys(all)), class
+			return strings.ToLower(word)
+		})
+		return slices.Sorted(maps.Keys(all)), class
+	}
 }
 
 // Tell tells complaints to a case of these texts, which may lack words that a complaint says of another case.
