@@ -64,7 +64,7 @@ func AgentHandler(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 		case errors.Is(err, arc.ErrObjective), errors.Is(err, arc.ErrTaken):
 			j.State, j.Summary = Failed, err.Error()
 			return nil, nil
-		case err != nil:
+		case err != nil && (r == nil || r.Status != arc.Canceled):
 			return nil, err
 		}
 		j.Summary = r.Text

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/arc-learn/arc"
@@ -266,6 +267,32 @@ func TestAgentGivesUp(t *testing.T) {
 	_, err = a.In("").Report(t.Context(), "8")
 	require.ErrorIs(t, err, store.ErrNotFound)
 	require.Len(t, worker.Calls(), 1)
+}
+
+// A run that somebody cancels while it is under way gives the job up at once.
+func TestAgentCanceled(t *testing.T) {
+	began, ended := make(chan bool), make(chan queue.Job)
+	a, err := arc.New(t.Context(), store.NewMem(), arc.Host{Workers: []act.Worker{{
+		Name: "worker", Gates: []act.Gate{act.NoGate},
+		Executor: act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+			began <- true
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}),
+	}}}, nil)
+	require.NoError(t, err)
+	defer a.Close()
+	go func() {
+		j := queue.Job{Draft: queue.Draft{Subject: "x"}, ID: "abc", Started: time.Now()}
+		objective := func(queue.Job) arc.Objective { return arc.Objective{ID: "7", Text: "write"} }
+		_, err := queue.AgentHandler(a, objective)(t.Context(), &j)
+		assert.NoError(t, err)
+		ended <- j
+	}()
+	<-began
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not any more"))
+	j := <-ended
+	require.Equal(t, []any{queue.Failed, "not any more"}, []any{j.State, j.Summary})
 }
 
 // A job that comes again does so after a round whose run was blocked, which a person may try again.
