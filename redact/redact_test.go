@@ -206,6 +206,14 @@ func TestInvisible(t *testing.T) {
 	}
 }
 
+// Secrets that touch are found each, and a private key also where a word goes on behind it.
+func TestSecretsThatTouch(t *testing.T) {
+	var s *redact.Sanitizer
+	require.Equal(t, "[redacted:private-key]then", s.Prose(pem+"then"))
+	require.Equal(t, "[redacted:private-key][redacted:github-token]", s.Prose(pem+github))
+	require.Equal(t, "[redacted:github-token][redacted:private-key]", s.Prose(github+pem))
+}
+
 func TestOptions(t *testing.T) {
 	s := redact.New(&redact.Options{Allow: []string{github, "hunter2"}})
 	require.Equal(t, "password=hunter2 "+github, s.Prose("password=hunter2 "+github))

@@ -78,12 +78,12 @@ func (s *sanitizer) scan(text string, prose bool) (clean string, marks []string)
 			if f.check != "" && looks > maxLooks {
 				reach = short
 			}
-			start, end := f.find(text, i, reach)
+			start, end := f.find(text, i, done, reach)
 			if start >= end {
 				looks++
 				continue
 			}
-			if start = max(start, done); start < end && !slices.Contains(s.o.Allow, text[start:end]) {
+			if !slices.Contains(s.o.Allow, text[start:end]) {
 				mark := "[redacted:" + f.kind + "]"
 				b.WriteString(text[done:start] + mark)
 				if seen := visible(text[start:end]); len(seen) >= minSecret {
@@ -112,9 +112,9 @@ func (f *form) at(text string) bool {
 // before the @ of an address. It has to pass the form's check, and to be no expression of a program. A match
 // as long as the first look is followed to its end, since what is left of a long key is a key still. And a
 // token stands apart: no word goes on before or behind it.
-func (f *form) find(text string, i, reach int) (start, end int) {
+func (f *form) find(text string, i, done, reach int) (start, end int) {
 	token := f.check == ""
-	if token && f.before == nil && !apart.MatchString(text[max(0, i-3):i]) {
+	if token && f.before == nil && i > done && !apart.MatchString(text[max(0, i-3):i]) {
 		return 0, 0
 	}
 	to := i + len(f.begins)
@@ -154,10 +154,11 @@ func (f *form) find(text string, i, reach int) (start, end int) {
 			end++
 		}
 	}
-	if token && (end < len(text) && alnum(text[end]) || !apart.MatchString(text[max(0, start-3):start])) {
+	goesOn := end < len(text) && alnum(text[end-1]) && alnum(text[end])
+	if token && (goesOn || start > done && !apart.MatchString(text[max(0, start-3):start])) {
 		return 0, 0
 	}
-	return start, end
+	return max(start, done), end
 }
 
 var (
