@@ -206,6 +206,19 @@ func TestInvisible(t *testing.T) {
 	}
 }
 
+// What was cleaned is clean: a mark says "token" and "secret", and is no name of what stands behind it.
+func TestCleanedAgain(t *testing.T) {
+	s, err := redact.New(nil).With(map[string]string{"KEY": "Tr0ub4dor&3"})
+	require.NoError(t, err)
+	s = s.KeepPlaceholders()
+	for _, secret := range []string{github, aws, slack, pem, "Tr0ub4dor&3", "password=hunter2x9"} {
+		for _, behind := range []string{": a1b2c3d4e5f6", " = a1b2c3d4e5f6", `: "a1b2c3d4e5f6"`, `":"a1b2c3d4e5f6"`, "(a1b2c3d4e5f6)", ", a1b2c3d4e5f6"} {
+			clean := s.Prose("use " + secret + behind)
+			require.Equal(t, clean, s.Prose(clean))
+		}
+	}
+}
+
 // Secrets that touch are found each, and a private key also where a word goes on behind it.
 func TestSecretsThatTouch(t *testing.T) {
 	var s *redact.Sanitizer

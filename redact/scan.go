@@ -83,7 +83,7 @@ func (s *sanitizer) scan(text string, prose bool) (clean string, marks []string)
 				looks++
 				continue
 			}
-			if !slices.Contains(s.o.Allow, text[start:end]) {
+			if f.kind != "mark" && !slices.Contains(s.o.Allow, text[start:end]) {
 				mark := "[redacted:" + f.kind + "]"
 				b.WriteString(text[done:start] + mark)
 				if seen := visible(text[start:end]); len(seen) >= minSecret {
