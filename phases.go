@@ -403,13 +403,18 @@ func (t *turn) assign(ctx context.Context) (phase, error) {
 	if err != nil {
 		return t.block(NoWorker, err.Error()), nil
 	}
-	left := slices.DeleteFunc(all, func(w *act.Worker) bool {
-		n, denied := a.failed(w.Name)
-		return denied || n > 1
-	})
 	worth := cmp.Or(t.agent.opts.Worth, math.MaxFloat64)
-	passed := func(w *act.Worker) bool { n, _ := a.failed(w.Name); return n > 0 || w.Price > worth }
-	fresh := slices.DeleteFunc(slices.Clone(left), passed)
+	var left, fresh []*act.Worker // who may try; of these, who have not, and are worth their price
+	for _, w := range all {
+		n, denied := a.failed(w.Name)
+		if denied || n > 1 {
+			continue
+		}
+		left = append(left, w)
+		if n == 0 && w.Price <= worth {
+			fresh = append(fresh, w)
+		}
+	}
 	if n := len(a.Tries); n > 1 && len(fresh) > 0 && len(fresh) >= t.agent.opts.Attempts-n {
 		left = fresh // no attempt is left for a second try of anybody else
 	}
@@ -451,18 +456,16 @@ func (t *turn) choose(ctx context.Context, task reason.Task, left []*act.Worker)
 	candidates := each(left, func(w *act.Worker) rank.Candidate {
 		return rank.Candidate{Name: w.Name, Prior: w.Prior, Blast: int(w.Blast), Price: w.Price}
 	})
-	var failed []string
-	for _, f := range t.aim().Tries {
-		failed = append(failed, f.Worker)
-	}
+	failed := each(t.aim().Tries, func(f try) string { return f.Worker })
 	policy, book := t.agent.opts.Policy, t.tenant.book.In(t.objective.Lessons)
 	if worth := t.agent.opts.Worth; policy == nil && worth > 0 {
 		policy = book.Ladder(worth)
 	} else if policy == nil {
 		policy = book.Learned()
 	}
+	kind := rank.Task{Skill: task.Skill, Key: t.objective.Situation, Failed: failed}
 	ranked, err := call.Do(ctx, t.agent.opts.Timeout, func(ctx context.Context) ([]rank.Scored, error) {
-		return policy.Score(ctx, t.rankTask(task, failed), candidates)
+		return policy.Score(ctx, kind, candidates)
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -481,10 +484,6 @@ func named(workers []*act.Worker, name string) *act.Worker {
 		}
 	}
 	return nil
-}
-
-func (t *turn) rankTask(task reason.Task, failed []string) rank.Task {
-	return rank.Task{Skill: task.Skill, Key: t.objective.Situation, Failed: failed}
 }
 
 // another begins another plan, or blocks the run where there is none.
@@ -747,7 +746,7 @@ func (t *turn) advance() (phase, error) {
 func (t *turn) stageFigures(task reason.Task, made *act.Attempt) rank.Sample {
 	sample := rank.Sample{
 		Run:       t.name + "/" + strconv.Itoa(t.Current.Number),
-		Candidate: t.Current.Worker, Task: t.rankTask(task, nil),
+		Candidate: t.Current.Worker, Task: rank.Task{Skill: task.Skill, Key: t.objective.Situation},
 		Outcome: made.Outcome, Wall: t.wall, At: t.now(),
 	}
 	fired := t.aim().Planner == byWorker && t.advice.Fires != nil && made.FiredCalls == len(t.advice.Fires.Calls)

@@ -23,8 +23,7 @@ import (
 const maxIdle, idleAfter = 256, time.Hour
 
 // tenants are those in memory: each is opened at its first use, and unloaded when nobody has used it for an
-// hour, or when too many others were used since. One that a run works on stays. They are one map, and not a
-// cache by recency: what a run holds must not be thrown out, and a cache does not know who holds what.
+// hour, or too many others were used since. One that a run works on stays, which no cache by recency knows.
 type tenants struct {
 	load func(ctx context.Context, scope memory.Scope) (*tenant, error)
 

@@ -206,7 +206,10 @@ func (t *turn) stageDue(b *store.Batch, due string) error {
 
 // hook calls code of the host that returns nothing.
 func (a *Agent) hook(name string, f func()) {
-	_, err := call.Do(context.Background(), 0, func(context.Context) (bool, error) { f(); return true, nil })
+	_, err := call.Do(context.Background(), 0, func(context.Context) (bool, error) {
+		f()
+		return true, nil
+	})
 	if err != nil {
 		a.opts.Logger.Error("arc: "+name, "error", err)
 	}

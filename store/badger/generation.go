@@ -213,8 +213,8 @@ func (g *generation) write(group *group, seq uint64) (written bool, err error) {
 // would sync its empty value log, too. By a map the bytes are synced, and not the times of the file.
 func (g *generation) sync(size int) (err error) {
 	name := func(log int) string { return filepath.Join(g.dir, fmt.Sprintf("%05d.mem", log)) }
-	begun := func(log int) bool { _, err := os.Stat(name(log)); return err == nil }
-	for begun(g.log + 1) { // where a table was full; Badger has synced the log before
+	// There is a next one where a table was full. Badger has synced the log before.
+	for _, none := os.Stat(name(g.log + 1)); none == nil; _, none = os.Stat(name(g.log + 1)) {
 		_ = g.file.Close(-1)
 		g.log, g.file, g.ready, err = g.log+1, z.MmapFile{}, 0, errors.Join(err, syncDir(g.dir))
 	}
