@@ -71,6 +71,7 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	c.Scope = cmp.Or(c.Scope, l.opts.Scope, "_") // one spelling of no scope
 	c.Lessons = cmp.Or(c.Lessons, c.Scope)
 	c.Inputs = append(json.RawMessage(nil), c.Inputs...) // nil where it is empty, which is no JSON
+	c.Text, c.Situation = strings.ToValidUTF8(c.Text, "\uFFFD"), strings.ToValidUTF8(c.Situation, "\uFFFD")
 	if err := c.Check(); err != nil {
 		return c, fmt.Errorf("learn: %w", err)
 	}
@@ -82,8 +83,7 @@ func (l *Layer) prepare(c Case) (_ Case, err error) {
 	if len(c.Turns) > 0 { // "yes" is another case in another conversation
 		c.Conditions = append(slices.Clip(c.Conditions), "after turns "+codec.Digest(encode(c.Turns)))
 	}
-	c.Conditions = slices.Sorted(slices.Values(c.Conditions))
-	c.Conditions = slices.Compact(c.Conditions) // in any order, and said twice, they are the same
+	c.Conditions = slices.Compact(slices.Sorted(slices.Values(c.Conditions))) // a set
 	return c, err
 }
 
@@ -310,20 +310,27 @@ func scopesOf(c *Case) []memory.Scope { return slices.Compact([]memory.Scope{c.S
 func (l *Layer) Maintain(ctx context.Context, scope memory.Scope, age time.Duration) (n int, err error) {
 	v, before := l.in(scope), l.now().Add(-cmp.Or(max(0, age), 90*24*time.Hour))
 	outcomes := l.group.Store().Scan(ctx, store.Range{Prefix: v.c.Scope.Key(givenKind, "")})
+	var unread error // of outcomes, which stay
 	n, err = codec.Sweep(ctx, l.group, outcomes, func(e store.Entry) bool {
 		var g given
-		return v.err == nil && codec.Unmarshal(e.Value, &g) == nil && g.At.Before(before)
+		if no := codec.Unmarshal(e.Value, &g); no != nil {
+			unread = fmt.Errorf("learn: %s: %w", e.Key, no)
+			return false
+		}
+		return v.err == nil && g.At.Before(before)
 	}, false)
 	v.scan(ctx, func(e store.Entry, _ string) {
-		if was := n; v.outlived(ctx, e.Key, before) && v.err == nil {
-			v.err = l.change(ctx, e.Key, func(r *record) {
+		if v.outlived(ctx, e.Key, before) && v.err == nil {
+			was := n
+			v.err = l.change(ctx, e.Key, func(r *record) { // which may be called again
 				if n = was; r.rev == e.Rev { // else somebody came to it just now
-					*r, n = record{Like: r.Like}, n+1
+					*r = record{Like: r.Like}
+					n++
 				}
 			})
 		}
 	}, planKind, warnKind)
-	return n, cmp.Or(err, v.err)
+	return n, cmp.Or(err, v.err, unread)
 }
 
 // Erase removes all that is kept of the scope and of those below it, see docs/recipes.md for what may stay.

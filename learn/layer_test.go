@@ -1499,6 +1499,55 @@ func TestMaintain(t *testing.T) {
 	require.NotNil(t, b.before(c).Fires)
 }
 
+// An outcome that cannot be read stays, and is told: all else goes.
+func TestMaintainTellsOfDamage(t *testing.T) {
+	st, now := store.NewMem(), time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+	l, err := learn.New(t.Context(), st, &learn.Options{Memory: &memory.Options{Now: func() time.Time { return now }}})
+	require.NoError(t, err)
+	defer l.Close()
+	var key string
+	for _, id := range []string{"a", "b", "c"} {
+		_, err = l.After(t.Context(), learn.Advice{Case: learn.Case{ID: id, Text: "pay"}}, learn.Outcome{Verdict: learn.Delivered})
+		require.NoError(t, err)
+	}
+	for e, err := range st.Scan(t.Context(), store.Range{}) {
+		require.NoError(t, err)
+		if strings.HasSuffix(e.Key, "/lg/b") {
+			key = e.Key
+		}
+	}
+	_, err = st.Commit(t.Context(), store.Op{Key: key, Value: []byte("\x01damaged")})
+	require.NoError(t, err)
+	now = now.AddDate(1, 0, 0)
+	n, err := l.Maintain(t.Context(), "", 0)
+	require.Equal(t, 2, n)
+	require.ErrorIs(t, err, store.ErrDamaged)
+	require.ErrorContains(t, err, "lg/b")
+}
+
+// Text that is no UTF-8 is the same case before and after its Advice was JSON: its warning is told.
+func TestTextIsUTF8(t *testing.T) {
+	g := store.NewGroup(store.NewMem())
+	bank, err := memory.Open(t.Context(), g, nil)
+	require.NoError(t, err)
+	book, err := rank.Open(t.Context(), g, nil, 1, nil)
+	require.NoError(t, err)
+	l, err := learn.With(g, bank, book, nil) // who cleans nothing
+	require.NoError(t, err)
+	for _, c := range []learn.Case{{Text: "pay \xff now"}, {Situation: "a\xff", Text: "pay"}} {
+		a, err := l.Before(t.Context(), c)
+		require.NoError(t, err)
+		raw, err := json.Marshal(a)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(raw, &a))
+		_, err = l.After(t.Context(), a, learn.Outcome{Verdict: learn.Failed, Complaint: "do not"})
+		require.NoError(t, err)
+		a, err = l.Before(t.Context(), c)
+		require.NoError(t, err)
+		require.Len(t, a.Warnings, 1)
+	}
+}
+
 // counting counts the commits of a store, and has something done before the next one.
 type counting struct {
 	store.Store

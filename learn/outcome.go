@@ -54,20 +54,19 @@ type Outcome struct {
 
 // Learned says what After has learned.
 type Learned struct {
-	Ready bool   // the plan would fire for this very case, by what its own Scope has delivered
-	Note  string // why a delivery was not learned as a plan
+	Ready bool   `cbor:"8,keyasint,omitzero"` // the plan would fire for this very case, by its own Scope alone
+	Note  string `cbor:"6,keyasint,omitzero"` // why a delivery was not learned as a plan
 }
 
 // given is what is kept of an Advice and its Outcome, so that it counts once and a verdict can take it back.
 type given struct {
+	Learned
 	Case    Case        `cbor:"1,keyasint,omitzero"`
 	Shown   []memory.ID `cbor:"2,keyasint,omitzero"`
 	Rules   []string    `cbor:"3,keyasint,omitzero"`
 	Fired   bool        `cbor:"4,keyasint,omitzero"` // the plan that fired is what was done
 	Outcome Outcome     `cbor:"5,keyasint,omitzero"`
-	Note    string      `cbor:"6,keyasint,omitzero"` // why a delivery is not learned as a plan
 	Applied []applied   `cbor:"7,keyasint,omitzero"`
-	Ready   bool        `cbor:"8,keyasint,omitzero"`
 	At      time.Time   `cbor:"9,keyasint"`
 	Judged  time.Time   `cbor:"10,keyasint"`          // by a later verdict
 	Counted Verdict     `cbor:"11,keyasint,omitzero"` // what its plan's counters have of it
@@ -158,15 +157,14 @@ func (l *Layer) Stage(
 	g.Outcome, g.Outcome.Untrusted = o, nil // what is kept of it for a later verdict
 	g.lessons = g.refused(strangers...)
 	return func(ctx context.Context, b *store.Batch) (Learned, error) {
-		key := c.Scope.Key(givenKind, c.ID)
-		was, absent, no := codec.Load[given](ctx, b, key)
+		was, absent, no := codec.Load[given](ctx, b, c.Scope.Key(givenKind, c.ID))
 		if no != nil || !was.At.IsZero() { // it was told before
 			if was.Case.Text != c.Text || string(was.Case.Inputs) != string(c.Inputs) {
 				was.Note = "this ID was another case, whose outcome is kept: give one that was edited an ID of its own"
 			}
-			return Learned{was.Ready, was.Note}, no
+			return was.Learned, no
 		}
-		return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, key, absent)
+		return (&step{Layer: l, b: b, given: g, err: err}).settle(ctx, absent)
 	}
 }
 
@@ -181,7 +179,7 @@ type step struct {
 func (w *step) failed(err error) { w.err = cmp.Or(w.err, err) }
 
 // settle does what an outcome does, in place of what the Advice did before, and keeps it.
-func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learned, error) {
+func (w *step) settle(ctx context.Context, as store.Condition) (Learned, error) {
 	w.measure(ctx, +1)
 	o := &w.Outcome
 	w.failed(extract.Episodes(ctx, w.b, w.bank, &w.Case, o.Worker, o.Answer, o.Verdict == Failed, w.At))
@@ -189,8 +187,8 @@ func (w *step) settle(ctx context.Context, key string, c store.Condition) (Learn
 	w.refuse(ctx)
 	w.keepPlan(ctx)
 	w.Case.Turns, w.Case.Data, w.Case.Candidates = nil, nil, nil // a verdict needs what was heard alone
-	w.failed(codec.Put(w.b, key, w.given, c))
-	return Learned{w.Ready, w.Note}, w.err
+	w.failed(codec.Put(w.b, w.Case.Scope.Key(givenKind, w.Case.ID), w.given, as))
+	return w.Learned, w.err
 }
 
 // Judge corrects the verdict on a case, by the ID of its Advice: a person has found a delivery wrong, or a
@@ -222,7 +220,7 @@ func (l *Layer) StageJudge(
 		w.Outcome.Failed = nil // nothing of it counts
 	}
 	w.lessons = w.refused(w.Heard)
-	_, err = w.settle(ctx, key, unchanged)
+	_, err = w.settle(ctx, unchanged)
 	return err
 }
 

@@ -247,9 +247,7 @@ func (l *Layer) load(ctx context.Context, in codec.Reader, key string) (*record,
 
 // empty reports whether a record has nothing, and need not be kept: as of what fired in other words.
 func (r *record) empty() bool {
-	has := func(p *plan) bool {
-		return p.Retired || p.Edit != nil || p.Delivered+p.Failed+len(p.Deliveries) > 0
-	}
+	has := func(p *plan) bool { return p.Retired || p.Edit != nil || p.Delivered+p.Failed+len(p.Deliveries) > 0 }
 	return len(r.Refused)+len(r.Scopes)+len(r.Wrong) == 0 && !slices.ContainsFunc(r.Plans, has)
 }
 
@@ -530,9 +528,8 @@ func (p *plan) suggestion(now *shape, words string) (s reason.Suggestion) {
 		text = strings.Join(naming.FindAllString(text, -1), " ")
 	}
 	theirs, ours := iar.Words(append(wordsOf(last.in), text)...), iar.Words(append(wordsOf(now.in), words)...)
-	maps.DeleteFunc(theirs, func(w string, _ bool) bool { return ours[w] })
-	alone := func(w string) bool { return theirs[w] } // a word of the former case alone
 	former := func(text string) bool {
+		alone := func(w string) bool { return theirs[w] && !ours[w] } // it is of the former case alone
 		return slices.ContainsFunc(slices.Collect(maps.Keys(iar.Words(text))), alone)
 	}
 	names := make(map[string]any) // with a value, to tell its type
