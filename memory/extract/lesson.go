@@ -41,7 +41,6 @@ func unescape(s string) (plain string) {
 func Lesson(own, strangers []string) func(complaint string) (said []string, class string) {
 	spell := sync.OnceValues(func() (_, _ map[string]string) { return spelled(own...), spelled(strangers...) })
 	return func(complaint string) (said []string, class string) {
-		all := map[string]bool{}
 		mine, theirs := spell()
 		class = visit(complaint, func(word string, parts map[string]string, sure bool) string {
 			name := strings.ContainsFunc(word, unicode.IsNumber) || strings.ContainsAny(word, "{}…")
@@ -64,16 +63,15 @@ func Lesson(own, strangers []string) func(complaint string) (said []string, clas
 					of = append(of, as)
 				}
 				name = name || len(of) > 0 && (sure || marked(as))
-				for _, raw := range of {
-					all[raw] = true
-				}
+				said = append(said, of...)
 			}
 			if name {
 				return "#"
 			}
 			return strings.ToLower(word)
 		})
-		return slices.Sorted(maps.Keys(all)), class
+		slices.Sort(said)
+		return slices.Compact(said), class
 	}
 }
 
