@@ -131,8 +131,7 @@ func (t *turn) failure(p phase) error {
 	return cmp.Or(m.Err, &reason.Error{Class: reason.ErrorClass(m.Outcome)})
 }
 
-// The phases, in the order in which they happen. None of them writes to the store: what
-// a step changes is staged.
+// The phases, in the order in which they happen. None writes to the store: what a step changes is staged.
 
 // assess decides where the run stands: it has a plan, or has to make one. An attempt that did not pass comes
 // back here, so that what follows is decided in one place.

@@ -577,6 +577,41 @@ func TestRunWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// Where the store is away a call lasts about as long as its context, whatever it has begun with.
+func TestCallsWhileTheStoreIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, back := &line{Changer: store.NewMem()}, make(chan struct{})
+		a, _ := agent(t, own, arc.Host{Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+		run(t, a, arc.Objective{ID: "1", Text: "write"})
+		own.set(false, back)
+		of := func(o arc.Objective) func(context.Context) (*arc.Report, error) {
+			o.Text = "write"
+			return func(ctx context.Context) (*arc.Report, error) { return a.Run(ctx, o) }
+		}
+		for name, call := range map[string]func(context.Context) (*arc.Report, error){
+			"run": of(arc.Objective{}), "of an ID": of(arc.Objective{ID: "7"}), "of another": of(arc.Objective{Scope: "b"}),
+			"retry":  func(ctx context.Context) (*arc.Report, error) { return a.In("").Retry(ctx, "1", "") },
+			"cancel": func(ctx context.Context) (*arc.Report, error) { return nil, a.In("").Cancel(ctx, "1", "") },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ended := make(chan error, 1)
+			go func() {
+				_, err := call(ctx)
+				ended <- err
+			}()
+			time.Sleep(7 * time.Second)
+			select {
+			case err := <-ended:
+				require.Error(t, err, name)
+			default:
+				assert.Fail(t, "it waits for longer than its context", name)
+			}
+			cancel()
+		}
+		close(back)
+	})
+}
+
 // Who works on a run whose scope is erased by another process is told so in words, whichever of the two is
 // noticed first.
 func TestErasedElsewhere(t *testing.T) {
