@@ -170,6 +170,23 @@ func TestApprovalsEnd(t *testing.T) {
 	})
 }
 
+// A run can be canceled, and goes, where what it asks cannot be read.
+func TestApprovalUnread(t *testing.T) {
+	st, w := store.NewMem(), (&arctest.Worker{}).As("ann")
+	w.Mode = act.Gated
+	a, _ := agent(t, st, arc.Host{Workers: []act.Worker{w}}, nil)
+	require.Equal(t, arc.Waiting, run(t, a, arc.Objective{ID: "7", Text: "write"}).Status)
+	for e, err := range st.Scan(t.Context(), store.Range{Prefix: "t/_/s/_//log/7/a/"}) {
+		require.NoError(t, err)
+		_, err := st.Commit(t.Context(), store.Op{Key: e.Key, Value: []byte("no record")})
+		require.NoError(t, err)
+	}
+	_, err := a.In("").Report(t.Context(), "7")
+	require.ErrorIs(t, err, store.ErrVersion)
+	require.NoError(t, a.In("").Cancel(t.Context(), "7", "not any more"))
+	require.NoError(t, a.In("").Delete(t.Context(), "7"))
+}
+
 func TestFireIrreversible(t *testing.T) {
 	for _, fires := range []bool{false, true} {
 		bank := (&arctest.Worker{}).As("bank", "pay")

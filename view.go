@@ -360,14 +360,14 @@ func (v View) with(ctx context.Context, id string, f func(context.Context, *turn
 	}
 	r, err := v.Report(ctx, id)
 	switch {
-	case err != nil: // nothing is held: it would be in the way of a Run that is about to begin
+	case missing(err): // nothing is held: it would be in the way of a Run that is about to begin
 		v.agent.mu.Lock()
 		defer v.agent.mu.Unlock()
-		if missing(err) && v.agent.live[runKey(v.scope, id)] != nil {
+		if v.agent.live[runKey(v.scope, id)] != nil {
 			err = fmt.Errorf("%w: %s", ErrRunning, id)
 		}
 		return nil, err
-	case r.Status.ended():
+	case err == nil && r.Status.ended():
 		v.settled(ctx, id)
 	}
 	return v.agent.workOn(ctx, v.scope, id, false, func(ctx context.Context, t *turn) error {
