@@ -71,7 +71,7 @@ func Visible(s string) string {
 		case r >= ' ' && r <= '~', r == '\n', r == '\t':
 		case r == '\r', r == '\v', r == '\f', r == 0x85, unicode.In(r, unicode.Zl, unicode.Zp):
 			r = '\n'
-		case joins(r) && last > unicode.MaxASCII && !joins(last):
+		case Joins(r) && last > unicode.MaxASCII && !Joins(last):
 		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Variation_Selector,
 			unicode.Other_Default_Ignorable_Code_Point):
 			return -1
@@ -97,8 +97,8 @@ func Escaped(raw []byte) []byte {
 	return escaped
 }
 
-// joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
-func joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
+// Joins reports whether r is a joiner of letters or of emoji, or the selector of an emoji's picture.
+func Joins(r rune) bool { return r == '\u200c' || r == '\u200d' || r == '\ufe0f' }
 
 // Cut returns a text, or its first n bytes without a part of what a person sees as one character: a letter
 // with its marks, a flag, a family. One of more than 64 bytes, or that n has no room for, loses marks.

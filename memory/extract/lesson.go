@@ -22,9 +22,11 @@ import (
 // escapes of JSON and HTML as what they stand for. So a text may be JSON of any form, or a page.
 func Said(texts ...string) (out []string) {
 	for _, s := range texts {
-		for n, was := 0, s+"."; s != was && n < 4; n++ { // JSON may stand in a string of JSON, in a page
-			out, was = append(out, fence.Visible(joiners.Replace(s))), s
-			s = html.UnescapeString(escapes.ReplaceAllStringFunc(s, unescape))
+		for n, was := 0, ""; s != was && n < 4; n++ { // JSON may stand in a string of JSON, in a page
+			out, was = append(out, fence.Visible(strings.Join(strings.FieldsFunc(s, fence.Joins), ""))), s
+			if strings.ContainsAny(s, `\&`) { // most texts have no escape
+				s = html.UnescapeString(escapes.ReplaceAllStringFunc(s, unescape))
+			}
 		}
 	}
 	return out
@@ -139,7 +141,6 @@ const without = `\p{Han}\p{Hiragana}\p{Katakana}ーｰﾞﾟ\p{Thai}\p{Lao}\p{Kh
 
 // words are what is between spaces, runs of scripts without them, and ends of lines; runs are parts of them.
 var (
-	joiners = strings.NewReplacer("\u200c", "", "\u200d", "", "\ufe0f", "") // which Visible leaves in
 	escapes = regexp.MustCompile(`(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+`)
 	words   = regexp.MustCompile(`\n|[` + without + `]+|[^\s` + without + `]+`)
 	runs    = regexp.MustCompile(`\pN+|[` + without + `]+|[^\pN\pS\pP\pZ\pC` + without + `]+`)
