@@ -27,8 +27,10 @@ const (
 // theirs, whatever is around it. What the case says, too, is its own by each of them.
 func Copied(own, strangers, complaints []string) func(value string) bool {
 	theirs, refused := spelt(strings.Join(strangers, "\n")), spelt(strings.Join(complaints, "\n"))
-	mine := spelt(strings.Join(own, "\n"))
-	inMine, inTheirs, inRefused := finder(mine), finder(theirs), finder(refused)
+	if theirs+refused == "" { // nobody else has said anything
+		return func(string) bool { return false }
+	}
+	inMine, inTheirs, inRefused := finder(spelt(strings.Join(own, "\n"))), finder(theirs), finder(refused)
 	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
 	made := addresses(strings.Join(strangers, "\n"))
 	slices.Sort(made)

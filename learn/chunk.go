@@ -372,7 +372,7 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 	beside := make([]byte, 0, 256)
 	for _, p := range split(iar.Fold(s), in) {
 		s = p.text
-		for _, w := range strings.FieldsFunc(s, isGap) {
+		for w := range strings.FieldsFuncSeq(s, isGap) {
 			w = strings.TrimFunc(w, isSign)
 			if before, after, _ := strings.Cut(s, w); w != "" && len(all) < maxValues {
 				v := any(w)

@@ -223,9 +223,10 @@ func (l *Layer) HeldOut(c *Case) bool {
 // look reads what is known for a case. It keeps the first error, after which what it has read is dropped.
 type look struct {
 	*Layer
-	c   *Case
-	s   *shape
-	err error
+	c    *Case
+	s    *shape
+	err  error
+	from []*record // the last sources
 }
 
 // in looks at what is known in a scope, for no case.
@@ -254,8 +255,7 @@ func (l *Layer) advise(ctx context.Context, a *Advice) error {
 func (v *look) advisePlans(ctx context.Context, a *Advice) {
 	c, s := v.c, v.s
 	tell := extract.Tell(append(textsOf(c, s), c.Situation, string(c.Data))...)
-	own := func(w *warning) string { return tell(w.Said, w.Own) }
-	a.Warnings = v.warnings(ctx, situationKey(c, s), own)
+	a.Warnings = v.warnings(ctx, situationKey(c, s), func(w *warning) string { return tell(w.Said, w.Own) })
 	found := v.plans(ctx, s.key)
 	for _, p := range found.Plans {
 		why := a.try(p, s, found.Plans)
@@ -403,8 +403,8 @@ func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, 
 // queries asks for the memories of a case: for what is trusted, with the rules; then, where somebody has to
 // think, for the lessons of its situation; and for what nobody vouches for, what was only said last.
 func queries(c *Case, s *shape) []memory.Query {
-	message := ""
-	_ = json.Unmarshal(c.Data, &message) // other JSON is none
+	data, _ := schema.Read(c.Data)
+	message, _ := data.(string) // other JSON is none
 	text := c.Text + "\n" + message
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.RoleUser {

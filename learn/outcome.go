@@ -142,9 +142,11 @@ func (l *Layer) Stage(
 		g.Left = a.Fires != nil && slices.ContainsFunc(a.Fires.Calls, failed)
 		complaints := append(each(o.Failed, func(f reason.Failure) string { return f.Complaint }), o.Complaint)
 		complaints = append(complaints, each(a.Warnings, func(w reason.Warning) string { return w.Complaint })...)
-		r, no := l.load(ctx, l.group.Store(), c.Scope.Key(planKind, s.key))
-		err = cmp.Or(err, no)
-		made := cmp.Or(r.plan(planID(o.Plan.Calls)), &plan{}).Deliveries
+		made := func() []*delivery {
+			r, no := l.load(ctx, l.group.Store(), c.Scope.Key(planKind, s.key))
+			err = cmp.Or(err, no)
+			return cmp.Or(r.plan(planID(o.Plan.Calls)), &plan{}).Deliveries
+		}
 		g.Note = g.tainted(o.Plan.Calls, strangers, complaints, made)
 	}
 	heard := iar.Words(extract.Said(append(turnsOf(&c), strangers...)...)...)
@@ -453,8 +455,8 @@ func triggerOf(c *Case, s *shape) string { return head(cmp.Or(c.Situation, s.tem
 // tainted returns why a plan is not learned: a call says what a stranger said and the case does not, whole or
 // as [iar.Copied] finds it, or it quotes a complaint. A member's name counts if made to be copied: a page
 // may call a field as a program does. What a delivery had there is none of these.
-func (g *given) tainted(calls []reason.PlanCall, strangers, complaints []string, made []*delivery) string {
-	mine, theirs := extract.Said(append(wordsOf(g.shape.in), g.Case.Text)...), extract.Said(strangers...)
+func (g *given) tainted(calls []reason.PlanCall, said, complaints []string, made func() []*delivery) string {
+	mine, theirs := extract.Said(append(wordsOf(g.shape.in), g.Case.Text)...), extract.Said(said...)
 	copied := iar.Copied(mine, theirs, extract.Said(complaints...))
 	taints := func(value string) bool {
 		has := func(t string) bool { return holds(t, value) }
@@ -468,9 +470,9 @@ func (g *given) tainted(calls []reason.PlanCall, strangers, complaints []string,
 		for _, l := range append(leaves(v), leaf{"its words", call.Text}) {
 			its := func(s slot) bool { return s.leaf == l && len(s.cut) == 1 } // no input said it
 			same := func(d *delivery) bool { return slices.ContainsFunc(d.slots[i], its) }
-			named := func(name string) bool { return len(made) == 0 && copied(name) && iar.Unsaid(mine, name) }
+			named := func(name string) bool { return copied(name) && iar.Unsaid(mine, name) && len(made()) == 0 }
 			if slices.ContainsFunc(append(strings.Split(l.path, "."), extract.Said(l.path)...), named) ||
-				slices.ContainsFunc(extract.Said(word(l.v)), taints) && !slices.ContainsFunc(made, same) {
+				slices.ContainsFunc(extract.Said(word(l.v)), taints) && !slices.ContainsFunc(made(), same) {
 				return call.Name + ": " + l.path + " is of a memory, page, message, answer or complaint alone"
 			}
 		}

@@ -191,14 +191,13 @@ func (r *record) stop(advice string, at time.Time) {
 
 // takeBack takes out what came of an Advice before.
 func (r *record) takeBack(advice string) {
-	is := func(e event) bool { return e.Advice == advice }
 	r.Wrong = slices.DeleteFunc(slices.Clone(r.Wrong), func(s stop) bool { return s.Advice == advice })
 	for _, p := range r.Plans {
 		its := func(d *delivery) bool { return d.ID == advice }
 		p.Deliveries = slices.DeleteFunc(slices.Clone(p.Deliveries), its)
 	}
 	for _, w := range r.Refused {
-		w.Events = slices.DeleteFunc(slices.Clone(w.Events), is)
+		w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e event) bool { return e.Advice == advice })
 	}
 	r.Refused = slices.DeleteFunc(r.Refused, func(w *warning) bool { return len(w.Events) == 0 })
 }
@@ -296,13 +295,13 @@ func (v *look) sources(ctx context.Context, kind, id string) (from []*record, up
 	if up = own; v.c.Lessons != v.c.Scope {
 		up = v.record(ctx, v.c.Lessons, kind, id)
 	}
-	from = append(make([]*record, 0, 2+maxScopes), own)
+	v.from = append(v.from[:0], own) // in place of the last ones
 	for _, scope := range up.Scopes {
 		if scope != v.c.Scope {
-			from = append(from, v.record(ctx, scope, kind, id))
+			v.from = append(v.from, v.record(ctx, scope, kind, id))
 		}
 	}
-	return from, up
+	return v.from, up
 }
 
 func (v *look) record(ctx context.Context, scope memory.Scope, kind, id string) *record {

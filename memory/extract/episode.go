@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/schema"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
@@ -29,8 +29,8 @@ func Episodes(ctx context.Context, b *store.Batch, bank *memory.Bank, c *reason.
 	if refused {
 		answer = ""
 	}
-	said := ""
-	_ = json.Unmarshal(c.Data, &said) // other JSON is nobody's message
+	data, _ := schema.Read(c.Data)
+	said, _ := data.(string) // other JSON is nobody's message
 	said = strings.TrimSuffix(cmp.Or(said, c.Text)+"\n→ "+answer, "\n→ ")
 	if c.Actor == "" || strings.TrimSpace(said) == "" {
 		return nil
