@@ -91,7 +91,6 @@ const (
 // get returns the step of a name; one that is not there has the state stepNew.
 func (j *Journal) get(ctx context.Context, name string) (record, error) {
 	r, _, err := codec.Load[record](ctx, j.g.Store(), j.prefix+"s/"+name)
-	r.Name = name
 	return r, j.kept(ctx, err)
 }
 
@@ -187,11 +186,12 @@ func (j *Journal) Stage(ctx context.Context, b *store.Batch, events ...Event) er
 		return nil
 	}
 	if !sure {
+		var failed error
 		for entry, err := range j.Events(ctx, next-1) {
-			if err != nil {
-				return err
-			}
-			next += len(entry)
+			next, failed = next+len(entry), err
+		}
+		if failed != nil {
+			return failed
 		}
 	}
 	for n := 0; len(events) > 0; next, events, n = next+n, events[n:], 0 {

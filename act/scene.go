@@ -30,11 +30,11 @@ type sceneKey struct{}
 
 // of returns the scene of a context, an empty one where there is none.
 func of(ctx context.Context) *scene {
-	if s, there := ctx.Value(sceneKey{}).(*scene); there {
-		return s
-	}
-	return &scene{call: &Call{Worker: &Worker{}}}
+	s, _ := ctx.Value(sceneKey{}).(*scene)
+	return cmp.Or(s, nowhere)
 }
+
+var nowhere = &scene{call: &Call{Worker: &Worker{}}}
 
 // CallOf returns the Call of the attempt that ctx belongs to, an empty one outside; it must not be changed.
 func CallOf(ctx context.Context) *Call { return of(ctx).call }
