@@ -107,12 +107,8 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 		if !q.wants(r) {
 			continue
 		}
-		m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
-		if sc.named != 0 {
-			m.Named = ix.actors[r] == sc.named
-			m.Another = !m.Named
-		}
-		out = append(out, m)
+		ratio, named, by := float64(sc.scores[r])/sc.total, sc.named != 0, ix.actors[r] == sc.named
+		out = append(out, Match{Row: r, Ratio: ratio, Named: named && by, Another: named && !by})
 	}
 	slices.SortFunc(out, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(b.Row, a.Row))
@@ -122,15 +118,13 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 
 // prune leaves only what may come to least, if rest is the most that can be added.
 func (sc *scratch) prune(rest float32) {
-	left := sc.touched[:0]
-	for _, r := range sc.touched {
+	sc.touched = slices.DeleteFunc(sc.touched, func(r uint32) bool {
 		if sc.scores[r]+rest >= sc.least {
-			left = append(left, r)
-		} else {
-			sc.scores[r] = 0
+			return false
 		}
-	}
-	sc.touched = left
+		sc.scores[r] = 0
+		return true
+	})
 }
 
 func (w *word) df() int         { return len(w.term.postings) }

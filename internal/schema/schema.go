@@ -157,10 +157,14 @@ func spell(v any, depth int) (_ any, err error) {
 
 // Marshal is json.Marshal that leaves <, > and & as they are: what is shown to models and programs.
 func Marshal(v any) (json.RawMessage, error) {
+	raw, err := json.Marshal(v)
+	if !bytes.Contains(raw, []byte(`\u`)) { // as of most, nothing is escaped for HTML
+		return raw, err
+	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	err := e.Encode(v)
+	err = e.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
