@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,12 +76,10 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, 
 		ID: r.ID, Scope: cmp.Or(r.Scope, "_"), Objective: r.Text, Status: r.Status, Cause: r.Cause,
 		Approvals: open, Attempts: r.Attempts, Usage: r.usage(),
 		Began: r.Began, Ended: r.Ended, Verdict: r.Verdict,
+		Failed: slices.Concat(each(r.Aims, func(a aim) []reason.Failure { return a.Failed })...),
 	}
 	if r.Deliberations == 0 {
 		out.Fired = r.Fired
-	}
-	for _, a := range r.Aims {
-		out.Failed = append(out.Failed, a.Failed...)
 	}
 	switch r.Status {
 	case Delivered:
@@ -97,10 +96,9 @@ func (t *tenant) report(ctx context.Context, r *record, d *delivered) (*Report, 
 	case Asking:
 		out.Text, out.Question = strings.Join(r.Questions, "\n"), r.question()
 	case Waiting:
-		var asked []string
-		for _, p := range open {
-			asked = append(asked, fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; ")))
-		}
+		asked := each(open, func(p act.Approval) string {
+			return fmt.Sprintf("%s: %s (%s)", p.Name, p.About, strings.Join(p.Why, "; "))
+		})
 		out.Text = cmp.Or(strings.Join(asked, "\n"), r.Wait.Why, string(r.Status))
 	default:
 		out.Text = cmp.Or(r.Reason, string(r.Status))
