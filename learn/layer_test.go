@@ -1106,11 +1106,19 @@ func TestStrangersInAnyForm(t *testing.T) {
 	require.Contains(t, b.before(c).Why, `\u202e2`, "what does not show is shown to a person")
 	c.Situation = "a long page"
 	long := learn.Outcome{Verdict: learn.Delivered, Plan: plan("pay", `{"to":"Uwe","t":"\u202e2"}`)}
-	long.Untrusted = []string{strings.Repeat("a b ", 300_000) + "Uwe"}
+	long.Untrusted = []string{strings.Repeat("a b ", 100_000) + "Uwe"}
 	require.Contains(t, b.after(b.before(c), long).Note, "pay: to is of", "all of it is read")
 	long.Verdict, long.Complaint = learn.Failed, "do not pay Uwe"
 	b.after(b.before(c), long)
 	require.Equal(t, "do not pay …", b.before(c).Warnings[0].Complaint)
+	c.Situation, long.Verdict, long.Complaint, long.Untrusted[0] = "many words", learn.Delivered, "", "Yan"
+	for i := range 5000 {
+		long.Untrusted[0] += fmt.Sprint(" w", i)
+	}
+	a := b.before(c)
+	b.after(a, long)
+	require.NoError(t, b.Judge(t.Context(), "acme", a.ID, learn.Failed, "do not pay Yan"))
+	require.Equal(t, "do not pay …", b.before(c).Warnings[0].Complaint, "nor what is heard and too long to be kept")
 	c.Turns = []reason.Message{{Text: strings.Repeat("said ", 300_000)}}
 	_, err := b.Before(t.Context(), c)
 	require.ErrorIs(t, err, store.ErrInvalid)

@@ -218,10 +218,9 @@ func (l *Layer) StageJudge(
 	w := &step{Layer: l, b: b, given: g, err: err}
 	w.measure(ctx, -1)
 	w.Outcome.Verdict, w.Outcome.Complaint, w.Ready, w.Judged = v, why, false, l.now()
-	if v == Unknown {
-		w.Outcome.Failed = nil // nothing of it counts
+	if v != Unknown { // else nothing of it counts. Where more was heard than is kept, why may be of that
+		w.lessons = w.refused(strings.Replace(w.Heard, "…", " "+why, 1))
 	}
-	w.lessons = w.refused(w.Heard)
 	_, err = w.settle(ctx, unchanged)
 	return err
 }

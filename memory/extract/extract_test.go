@@ -80,4 +80,9 @@ func TestLessonLong(t *testing.T) {
 	allocs := testing.AllocsPerRun(1, func() { said, _ = extract.Lesson([]string{own.String()}, nil)(complaint.String()) })
 	require.Less(t, allocs, 50_000.0, "not one for each of 600,000 pairs")
 	require.Equal(t, []string{"\u5000\u5001"}, said)
+	again := extract.Lesson(nil, []string{strings.Repeat("Bo Max ", 10_000)})
+	again("ask Bo")
+	allocs = testing.AllocsPerRun(1, func() { said, _ = again("ask Bo") })
+	require.Equal(t, []string{"Bo"}, said)
+	require.Less(t, allocs, 200., "the words are read once for all complaints")
 }
