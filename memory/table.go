@@ -274,7 +274,7 @@ func (t *table) due(s string) (out []*record) {
 }
 
 // standing returns what holds in the place of a record at a time: the latest Fact of its slot, or what says
-// that it supersedes it, where that is as much trusted and not archived. It is the record itself where
+// that it supersedes it, where that is as much trusted, also from the archive. It is the record itself where
 // nothing does, or where that leads into a circle, as hosts say who supersedes whom.
 func (t *table) standing(r *record, at int64) *record {
 	if len(t.slots)+len(t.over) == 0 {
@@ -299,7 +299,7 @@ func (t *table) standing(r *record, at int64) *record {
 func (t *table) successor(r *record, at int64) (best *record) {
 	consider := func(os []*record, than *record) {
 		for _, o := range slices.Backward(os) { // the first that holds is the latest
-			if o != r && o.At <= at && !o.Archived && (o.Trusted || !r.Trusted) {
+			if o != r && o.At <= at && (o.Trusted || !r.Trusted) {
 				if than == nil || o.later(than) > 0 {
 					best = o
 				}
