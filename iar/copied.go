@@ -33,8 +33,7 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 	inMine, inTheirs, inRefused := finder(spelt(strings.Join(own, "\n"))), finder(theirs), finder(refused)
 	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
 	made := addresses(strings.Join(strangers, "\n"))
-	slices.Sort(made)
-	made = slices.DeleteFunc(slices.Compact(made), func(p string) bool { return !copied(p) })
+	made = slices.DeleteFunc(made, func(p string) bool { return !copied(p) })
 	return func(value string) bool {
 		said := spelt(value)
 		letters := []rune(said)
@@ -48,13 +47,15 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 	}
 }
 
-// finder tells whether a text has a part of minMade letters and digits or more. It sorts the text's endings
-// once: many parts, each looked for in a long text, would take time by the product of both.
+// finder tells whether a text has a part of minMade letters and digits or more. Of a long one it sorts the
+// endings once: many parts, each looked for in a long text, would take time by the product of both.
 func finder(s string) func(part string) bool {
-	endings := suffixarray.New([]byte(s))
-	return func(part string) bool {
-		return utf8.RuneCountInString(part) >= minMade && len(endings.Lookup([]byte(part), 1)) > 0
+	has := func(part string) bool { return strings.Contains(s, part) }
+	if len(s) > 1<<10 {
+		endings := suffixarray.New([]byte(s))
+		has = func(part string) bool { return len(endings.Lookup([]byte(part), 1)) > 0 }
 	}
+	return func(part string) bool { return utf8.RuneCountInString(part) >= minMade && has(part) }
 }
 
 func isSign(r rune) bool { return !unicode.IsNumber(r) && !unicode.IsLetter(r) && !unicode.IsMark(r) }
