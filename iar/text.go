@@ -37,7 +37,7 @@ func Words(texts ...string) map[string]bool {
 	return out
 }
 
-var words = regexp.MustCompile(strings.ReplaceAll(`\pN+|[SPACELESS]|([^\PLSPACELESS]|[^\PMSPACELESS])+`,
+var words = regexp.MustCompile(strings.ReplaceAll(`\pN+|[SPACELESS]|(?:[^\PLSPACELESS]|[^\PMSPACELESS])+`,
 	"SPACELESS", `\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}`))
 
 // Alike reports whether a string is built as both a and b are, since a list or another target would not be.

@@ -389,7 +389,7 @@ func worded(s string, in []leaf) (all []leaf, rest string) {
 }
 
 // isGap reports whether a rune is between words: a space, or a letter of a script without them.
-func isGap(r rune) bool { return unicode.IsSpace(r) || unicode.In(r, text.Spaceless...) }
+func isGap(r rune) bool { return unicode.IsSpace(r) || r > 'ÿ' && unicode.In(r, text.Spaceless...) }
 
 // piece is a part of a text as it stands, and the path of the input that says what follows; at the end none.
 type piece struct{ text, of string }
