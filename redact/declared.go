@@ -18,18 +18,17 @@ import (
 
 const minSecret = 8 // bytes: a shorter value stands in too many texts by chance
 
-// With returns a Sanitizer that knows these secrets, too, by name. Each becomes [secret NAME] where it stands
-// as it is or as encoders write it in JSON, a URL, HTML, base64 or hex (not base32, nor if signs are escaped
-// that need not be, but for %XX of all); so do its lines of 16 bytes and more, as output has lines.
-// Errors are a secret of under 8 bytes, and a name with other signs than letters, digits, '_', '-' and '.'.
+// With returns a Sanitizer that knows these secrets, too, beside others of the same names. Each becomes
+// [secret NAME] where it stands as it is or as encoders write it in JSON, a URL, HTML, base64 or hex (not
+// base32, nor if signs are escaped that need not be, but for %XX of all); so do its lines of 16 bytes and
+// more, as output has lines. Errors are a secret of under 8 bytes, and a name with other signs than letters,
+// digits, '_', '-' and '.'.
 func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
-	c, all := s.copy(), map[string]string{}
-	maps.Copy(all, c.secrets)
-	maps.Copy(all, secrets)
-	c.secrets = all
-	names := map[string]string{} // by encoded secret
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		secret := all[name]
+	c := s.copy()
+	names := maps.Collect(maps.All(c.names)) // never nil
+	c.names = names
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		secret := secrets[name]
 		if p := "[secret " + name + "]"; placeholder.FindString(p) != p {
 			return nil, fmt.Errorf("%.80q is no name of a secret", name)
 		}

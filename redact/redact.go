@@ -33,8 +33,8 @@ type Sanitizer struct{ is *sanitizer } // behind a pointer, so that no format pr
 
 type sanitizer struct {
 	o        Options
-	secrets  map[string]string // declared, by name
-	declared *strings.Replacer // of their encodings; nil: none
+	names    map[string]string // of declared secrets, by each of their encodings
+	declared *strings.Replacer // of these; nil: none
 	keep     bool              // placeholders are the host's own
 }
 

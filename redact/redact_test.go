@@ -161,6 +161,10 @@ func TestWith(t *testing.T) {
 	require.Equal(t, "[secret A] [secret B]", two.Prose("first secret "+pem))
 	require.Equal(t, "a line: [secret B]", two.Prose("a line: "+strings.Split(pem, "\n")[1]))
 	require.NotContains(t, one.Prose(pem), "secret B")
+	rotated, err := two.With(map[string]string{"A": "second secret"})
+	require.NoError(t, err)
+	require.Equal(t, "[secret A] [secret A] [secret B]", rotated.Prose("first secret second secret "+pem))
+	require.Equal(t, "second secret", two.Prose("second secret"))
 	for _, printed := range []string{fmt.Sprintf("%+v %#v %v", two, two, *two), fmt.Sprintf("%+v", struct{ S *redact.Sanitizer }{two})} {
 		require.NotContains(t, printed, "first")
 	}
