@@ -155,24 +155,24 @@ func (s *summary) stats() Stats {
 	return out
 }
 
-// take adds up what a record has from one moment to another, in Unix milliseconds and less than 25 hours:
-// samples that are in the ring one by one, and what hours have beyond these.
+// take adds up what a record has from one moment to another, in Unix milliseconds and less than 25 hours: the
+// hours that began in between, and before these the samples that are in the ring.
 func (s *summary) take(r *record, from, to int64) {
-	oldest := to
+	first := (from + hourMillis - 1) / hourMillis
 	for i := range int(r.Rows[ringTable]) {
 		e := r.entry(i)
-		oldest = min(oldest, e.At)
 		if e.At < from || e.At > to {
 			continue
 		}
-		s.add(e.tally(), 1)
+		if e.At < first*hourMillis {
+			s.add(e.tally(), 1)
+		}
 		if e.outcome() == Delivered || e.outcome().ill() {
 			s.walls = append(s.walls, time.Duration(e.Wall)*time.Millisecond)
 		}
 	}
-	for i := range int(r.Rows[hourTable]) { // that ended before the ring began
-		h := r.tally(hourTable, i)
-		if begin := int64(h.N) * hourMillis; begin >= from && begin+hourMillis <= oldest {
+	for i := range int(r.Rows[hourTable]) {
+		if h := r.tally(hourTable, i); int64(h.N) >= first {
 			s.add(h, 1)
 		}
 	}
