@@ -10,37 +10,45 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/arc-learn/arc/store"
 )
 
+// many returns as many puts as a commit may have, in the order of their keys.
+func many(prefix string) []store.Op {
+	ops := make([]store.Op, maxOps)
+	for i := range ops {
+		ops[i] = put(fmt.Sprintf("%s/%04d", prefix, i), fmt.Sprint(i))
+	}
+	return ops
+}
+
 // scanOneState holds that a scan is of the state at its beginning, and that its body may call any method.
 func scanOneState(k *kit) {
-	for i := range 200 {
-		k.commit(put(fmt.Sprintf("k%03d", i), "old"))
+	for _, prefix := range []string{"k/0", "k/1", "k/2"} {
+		k.commit(many(prefix)...)
 	}
-	n := 0
-	for e, err := range k.Scan(k.ctx, store.Range{Prefix: "k"}) {
+	whole := store.Range{Prefix: "k"}
+	before, seen := k.all(whole), []string{}
+	k.equal(len(before), 3*maxOps, "entries of a scan")
+	for e, err := range k.Scan(k.ctx, whole) {
 		k.ok(err, "scan")
-		k.equal(string(e.Value), "old", "value of "+e.Key+" in a scan that began before")
-		if n == 0 { // the body may call any method
-			k.commit(put("k100", "new"), store.Op{Key: "k150", Delete: true}, put("k0000", "new"))
-			k.equal(k.value("k100"), "new", "get within a scan")
-			k.equal(len(k.all(store.Range{Prefix: "k"})), 200, "entries of a scan within a scan")
+		if len(seen) == 0 { // the body may call any method
+			k.commit(put("k/1/0100", "new"), store.Op{Key: "k/2/0150", Delete: true}, put("k/2/0200+", "new"))
+			k.equal(k.value("k/1/0100"), "new", "get within a scan")
+			k.equal(len(k.all(whole)), len(before), "entries of a scan within a scan")
 		}
-		n++
+		seen = append(seen, e.Key+"="+string(e.Value))
 	}
-	k.equal(n, 200, "entries of a scan that began before")
+	k.must(slices.Equal(seen, before), "a scan has something else than at its beginning")
 }
 
 // scanEnds holds that a loop over a scan may be left anywhere, and ends with its context.
 func scanEnds(k *kit) {
 	k.commit(put("a", "x"), put("b", "x"), put("c", "x"))
-	entries := k.Scan(k.ctx, store.Range{})
 	for range 2000 { // what a scan holds is given back, wherever it ends
-		for _, err := range entries {
+		for _, err := range k.Scan(k.ctx, store.Range{}) {
 			k.ok(err, "scan")
 			break
 		}
@@ -58,11 +66,22 @@ func scanEnds(k *kit) {
 	k.equal(k.value("a"), "x", "value after a commit whose context had ended")
 }
 
+// odd are keys that a store may take for one another, as patterns, words, numbers or paths, or may misplace.
+var odd = []string{
+	"a%b", "a*b", "a?b", "a.b", "a[x]b", "a\\b", "a_b", "ab", "axb", "AxB", "axb ", "axb\x00", "axb\x00c", "a b",
+	"a+b", "a%20b", "é", "e\u0301", "e", "ü", "\uff5e", "\U0001f600", "\U0001f601", "Z", "1", "01", "a", "a/",
+	"a//b", "a/../a", "a/b", "a/bb", "a0",
+}
+
 // model holds random commits of puts, deletes and checks, under conditions that hold or not, gets, and scans
 // of random ranges against a map; now and then the store is compacted, or opened again.
 func model(k *kit) {
 	r := rand.New(rand.NewPCG(1, 2))
-	keys := []string{"Z", "a", "a/b", "a/bb", "a/c", "a0", "b", "k1", "kk", "kk2", "é", "ü"} // in their order
+	keys := slices.Sorted(slices.Values(odd))
+	beginning := func() string { // of a key, whole or not
+		key := []rune(keys[r.IntN(len(keys))])
+		return string(key[:r.IntN(len(key)+1)])
+	}
 	now, last := map[string]store.Entry{}, store.Revision(0)
 	show := func(e store.Entry) string { return fmt.Sprintf("%s=%q@%d", e.Key, e.Value, e.Rev) }
 	for n := range 400 {
@@ -71,8 +90,8 @@ func model(k *kit) {
 		for _, i := range r.Perm(len(keys))[:r.IntN(5)] {
 			key, kind := keys[i], r.IntN(20)
 			op, rev := store.Op{Key: key, Delete: kind < 5, Check: kind > 15}, now[key].Rev
-			if kind > 5 { // else it is a delete, or a put of nothing
-				op.Value = fmt.Append(nil, n, op.Key, "\x00\xff")
+			if kind > 8 { // else it is a delete, or a put of nothing
+				op.Value = fmt.Append(nil, n%3, op.Key, "\x00\xff\x00") // at times what is there already
 			}
 			op.If = []store.Condition{
 				store.Any, store.Any, store.At(rev), store.At(rev), store.At(rev), store.Absent, store.At(rev + 1),
@@ -110,24 +129,26 @@ func model(k *kit) {
 		if n%100 == 99 && !k.Volatile {
 			k.openAgain()
 		}
-		prefix := []string{"", "", "a", "a/", "kk", "x"}[r.IntN(6)]
-		some := store.Range{Prefix: prefix, Limit: max(0, r.IntN(8)-3)} // half of them have no limit
+		some := store.Range{Prefix: beginning(), Limit: max(0, r.IntN(8)-3)} // half of them have no limit
 		if r.IntN(2) == 0 {
-			some.After = append(keys, "a/bz")[r.IntN(len(keys)+1)]
+			some.After = beginning()
 		}
 		want, got := []string{}, []string{}
 		for _, key := range keys {
-			e, err := k.Get(k.ctx, key)
-			if _, is := now[key]; !is {
-				k.is(err, store.ErrNotFound, "get "+key)
+			entry, is := now[key]
+			within := is && strings.HasPrefix(key, some.Prefix) && key > some.After
+			if within && (some.Limit == 0 || len(want) < some.Limit) {
+				want = append(want, show(entry))
+			}
+			if r.IntN(3) > 0 {
 				continue
 			}
-			k.ok(err, "get "+key)
-			k.equal(show(e), show(now[key]), key+" after "+what)
-			within := strings.HasPrefix(key, some.Prefix) && key > some.After
-			if within && (some.Limit == 0 || len(want) < some.Limit) {
-				want = append(want, show(now[key]))
+			e, err := k.Get(k.ctx, key)
+			if err != nil {
+				k.is(err, store.ErrNotFound, "get "+key)
+				e = store.Entry{}
 			}
+			k.equal(show(e), show(entry), key+" after "+what)
 		}
 		for e, err := range k.Scan(k.ctx, some) {
 			k.ok(err, "scan")
@@ -138,12 +159,29 @@ func model(k *kit) {
 }
 
 // transfers has writers move amounts between accounts, while the store is compacted. Each scan sees one sum.
+// A follower never sees a key go back, and knows at last what is there, as one does that begins then.
 func transfers(k *kit) {
-	const accounts, each = 6, 100
+	const accounts, each, writers = 6, 100, 6
 	for i := range accounts {
 		k.commit(put(fmt.Sprint("account", i), strconv.Itoa(each)))
 	}
-	k.each(6, func(w int) {
+	c, follows := k.Store.(store.Changer)
+	at, known := store.Revision(0), map[string]store.Entry{}
+	follow := func() {
+		at = k.follow(c, "", at, func(e store.Entry) {
+			k.must(e.Rev > known[e.Key].Rev, "%q goes back from revision %d to %d", e.Key, known[e.Key].Rev, e.Rev)
+			known[e.Key] = e
+		})
+	}
+	var done atomic.Int32
+	k.each(writers+1, func(w int) {
+		if w == writers {
+			for follows && done.Load() < writers {
+				follow()
+			}
+			return
+		}
+		defer done.Add(1)
 		r := rand.New(rand.NewPCG(1, uint64(w)))
 		for n := range 60 {
 			if c, ok := k.Store.(store.Compacter); ok && w == 0 && n%20 == 19 {
@@ -159,12 +197,62 @@ func transfers(k *kit) {
 			}
 			k.equal(sum, accounts*each, "sum of all accounts in a scan")
 			runtime.Gosched()
-			p := r.Perm(accounts)
-			if _, err := k.Commit(k.ctx, take[p[0]], give[p[1]]); err != nil {
+			p, last := r.Perm(accounts), store.Op{Key: fmt.Sprint("last", w), Delete: n%2 == 0}
+			if _, err := k.Commit(k.ctx, take[p[0]], give[p[1]], last); err != nil {
 				k.is(err, store.ErrConflict, "commit")
 			}
 		}
 	})
+	if !follows {
+		return
+	}
+	k.commit(put("last", "x"))
+	follow()
+	if !k.Volatile {
+		k.openAgain()
+		c = k.Store.(store.Changer)
+	}
+	rev := k.commit(store.Op{Key: "last", Delete: true})
+	follow()
+	k.equal(at, rev, "latest revision")
+	k.equal(k.follow(c, "", store.Latest, nil), rev, "latest revision")
+	k.equal(there(known), k.all(store.Range{}), "what a follower knows")
+	first := map[string]store.Entry{}
+	k.equal(k.follow(c, "account", 0, func(e store.Entry) { first[e.Key] = e }), rev, "latest revision")
+	k.equal(there(first), k.all(store.Range{Prefix: "account"}), "what is told of a prefix")
+}
+
+// there returns what all would of these entries.
+func there(known map[string]store.Entry) []string {
+	found := []string{}
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		if e := known[key]; !e.Deleted {
+			found = append(found, key+"="+string(e.Value))
+		}
+	}
+	return found
+}
+
+// follow calls f for the changes after a revision, and returns the one to go on from. It checks each
+// call: revisions above after and in order, each key of the prefix once, and one last entry without a key.
+func (k *kit) follow(c store.Changer, in string, after store.Revision, f func(store.Entry)) store.Revision {
+	last, seen, ended := after, map[string]bool{}, false
+	for e, err := range c.Changes(k.ctx, in, after) {
+		k.ok(err, "changes")
+		k.must(!ended, "an entry comes after the last one: %+v", e)
+		if e.Key == "" {
+			k.must(after == store.Latest || e.Rev >= last, "the last revision %d is below %d", e.Rev, last)
+			last, ended = e.Rev, true
+			continue
+		}
+		k.must(e.Rev > after && e.Rev >= last, "revision %d comes after %d and %d", e.Rev, after, last)
+		k.must(strings.HasPrefix(e.Key, in), "key %q has no prefix %q", e.Key, in)
+		k.must(!seen[e.Key], "key %q is there twice", e.Key)
+		seen[e.Key], last = true, e.Rev
+		f(e)
+	}
+	k.must(ended, "there is no last entry")
+	return last
 }
 
 const maxKey, maxValue, maxOps, maxBytes = 4 << 10, 768 << 10, 4096, 4 << 20 // the limits of a store
@@ -179,10 +267,7 @@ func limits(k *kit) {
 		_, err = k.Commit(k.ctx, put("b", "1"), put(key, "1"))
 		k.is(err, store.ErrInvalid, "commit of a key that is "+name)
 	}
-	many := make([]store.Op, maxOps)
-	for i := range many {
-		many[i] = put(fmt.Sprintf("many/%04d", i), fmt.Sprint(i))
-	}
+	many := many("many")
 	full, left := []store.Op{}, maxBytes
 	for left > 0 {
 		op := put(fmt.Sprint("full/", len(full)), strings.Repeat("x", min(left, maxValue)))
@@ -199,12 +284,21 @@ func limits(k *kit) {
 		_, err := k.Commit(k.ctx, ops...)
 		k.is(err, store.ErrInvalid, "commit of "+name)
 	}
+	many[maxOps-1].If = store.At(1)
+	_, err := k.Commit(k.ctx, many...)
+	k.is(err, store.ErrConflict, "commit of many, the last of which has a condition that does not hold")
 	k.equal(k.all(store.Range{}), []string{"a=1"}, "entries after what was refused")
-	many[0].Key = longest
+	many[0].Key, many[1].Key, many[maxOps-1].If = longest, longest[1:]+"l", store.Absent
 	k.commit(many...)
 	k.commit(full...)
-	for _, op := range append(many, full...) {
-		k.must(k.value(op.Key) == string(op.Value), "%s is not what was committed", op.Key)
+	want := []string{"a=1"}
+	for _, op := range slices.Concat(many, full) {
+		want = append(want, op.Key+"="+string(op.Value))
+	}
+	slices.Sort(want)
+	k.must(slices.Equal(k.all(store.Range{}), want), "a scan has something else than was committed")
+	for _, op := range slices.Concat(many[:2], full) {
+		k.must(k.value(op.Key) == string(op.Value), "%.20s… is not what was committed", op.Key)
 	}
 }
 
@@ -259,89 +353,4 @@ func (k *kit) openAgain() {
 	st, err := k.reopen()
 	k.ok(err, "open again")
 	k.Store = st
-}
-
-// follow calls f for the changes after a revision, and returns the one to go on from. It checks each
-// call: revisions above after and in order, each key of the prefix once, and one last entry without a key.
-func (k *kit) follow(c store.Changer, in string, after store.Revision, f func(store.Entry)) store.Revision {
-	last, seen, ended := after, map[string]bool{}, false
-	for e, err := range c.Changes(k.ctx, in, after) {
-		k.ok(err, "changes")
-		k.must(!ended, "an entry comes after the last one: %+v", e)
-		if e.Key == "" {
-			k.must(after == store.Latest || e.Rev >= last, "the last revision %d is below %d", e.Rev, last)
-			last, ended = e.Rev, true
-			continue
-		}
-		k.must(after != store.Latest, "a change after the latest: %+v", e)
-		k.must(e.Rev > after && e.Rev >= last, "revision %d comes after %d and %d", e.Rev, after, last)
-		k.must(strings.HasPrefix(e.Key, in), "key %q has no prefix %q", e.Key, in)
-		k.must(!seen[e.Key], "key %q is there twice", e.Key)
-		seen[e.Key], last = true, e.Rev
-		f(e)
-	}
-	k.must(ended, "there is no last entry")
-	return last
-}
-
-// changes has a follower beside writers. When they have ended it knows what the last commit of each key, by
-// the writers' log, has left; and it never saw a key go back.
-func changes(k *kit) {
-	c, ok := k.Store.(store.Changer)
-	if !ok {
-		return
-	}
-	var mu sync.Mutex
-	log, known := map[string]store.Entry{}, map[string]store.Entry{}
-	apply := func(e store.Entry) {
-		k.must(e.Rev > known[e.Key].Rev, "%q goes back from revision %d to %d", e.Key, known[e.Key].Rev, e.Rev)
-		known[e.Key] = e
-	}
-	at := k.follow(c, "", store.Latest, nil)
-	var writing atomic.Int32
-	writing.Store(4)
-	k.each(5, func(w int) {
-		if w == 4 {
-			for writing.Load() > 0 {
-				at = k.follow(c, "", at, apply)
-			}
-			return
-		}
-		defer writing.Add(-1)
-		r := rand.New(rand.NewPCG(3, uint64(w)))
-		for n := range 150 {
-			op := store.Op{Key: fmt.Sprint("shared", r.IntN(12)), Delete: r.IntN(4) == 0}
-			if !op.Delete {
-				op.Value = fmt.Append(nil, w, n)
-			}
-			rev := k.commit(op)
-			mu.Lock()
-			if rev >= log[op.Key].Rev {
-				log[op.Key] = store.Entry{Key: op.Key, Value: op.Value, Rev: rev, Deleted: op.Delete}
-			}
-			mu.Unlock()
-		}
-	})
-	k.commit(put("last", "x"))
-	at = k.follow(c, "", at, apply)
-	k.commit(store.Op{Key: "last", Delete: true})
-	at = k.follow(c, "", at, apply)
-	k.equal(at, k.follow(c, "", store.Latest, nil), "latest revision")
-	k.must(known["last"].Deleted, "a delete is not told")
-	live := map[string]bool{}
-	told := func(e store.Entry) { live[e.Key] = !e.Deleted }
-	k.equal(at, k.follow(c, "shared1", 0, told), "latest revision, by a prefix")
-	maps.DeleteFunc(live, func(_ string, is bool) bool { return !is })
-	k.equal(len(live), len(k.all(store.Range{Prefix: "shared1"})), "keys of a prefix that have changed")
-	if !k.Volatile {
-		k.openAgain()
-		rev := k.commit(put("again", "x"))
-		at = k.follow(k.Store.(store.Changer), "", at, apply)
-		k.must(known["again"].Rev == rev && at == rev, "what was changed after opening again is not told")
-	}
-	for key, want := range log {
-		got := known[key] // of a key that was never there the follower knows nothing
-		k.must((got.Deleted || got.Key == "") == want.Deleted && string(got.Value) == string(want.Value),
-			"the follower knows %+v of a key that the writers left as %+v", got, want)
-	}
 }

@@ -51,30 +51,22 @@ func answer(st store.Changer, conn net.Conn) {
 	if gob.NewDecoder(conn).Decode(&q) != nil { // the client has died
 		return
 	}
-	var err error
-	switch ctx := context.Background(); {
-	case q.Ops != nil:
+	ctx := context.Background()
+	entries, err := st.Scan(ctx, q.Range), error(nil)
+	if q.Changes {
+		entries = st.Changes(ctx, q.Range.Prefix, q.After)
+	}
+	if q.Ops != nil {
 		a.Rev, err = st.Commit(ctx, q.Ops...)
-	case q.Changes:
-		a.Entries, err = collect(st.Changes(ctx, q.Range.Prefix, q.After))
-	default:
-		a.Entries, err = collect(st.Scan(ctx, q.Range))
+	} else {
+		for e, failed := range entries { // an error is the last
+			a.Entries, err = append(a.Entries, e), failed
+		}
 	}
 	if !errors.As(err, &a.Conflict) && err != nil {
 		a.Err = err.Error()
 	}
 	_ = gob.NewEncoder(conn).Encode(a) // the client may have died
-}
-
-// collect returns all entries, or the error that they end with.
-func collect(entries iter.Seq2[store.Entry, error]) (all []store.Entry, err error) {
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
 }
 
 // Dial returns the store that is served at a socket. Its Close waits for the calls under way.

@@ -1,15 +1,21 @@
 package storetest_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
 
@@ -109,6 +115,70 @@ func (b *broken) Commit(ctx context.Context, ops ...store.Op) (store.Revision, e
 }
 func (b *broken) Changes(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 	return b.changes(ctx, prefix, after)
+}
+
+// keysAs takes each key as f returns it, and tells the one that was asked for.
+func keysAs(f func(key string) string) func(*broken) {
+	return func(b *broken) {
+		b.get = func(ctx context.Context, key string) (store.Entry, error) {
+			e, err := b.Changer.Get(ctx, f(key))
+			e.Key = key
+			return e, err
+		}
+		b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+			if err := store.Check(ops...); err != nil {
+				return 0, err
+			}
+			ops = slices.Clone(ops)
+			for i := range ops {
+				ops[i].Key = f(ops[i].Key)
+			}
+			return b.Changer.Commit(ctx, ops...)
+		}
+	}
+}
+
+// scanAs yields what f makes of the entries of a scan.
+func scanAs(f func([]store.Entry) []store.Entry) func(*broken) {
+	return func(b *broken) {
+		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+			return func(yield func(store.Entry, error) bool) {
+				var es []store.Entry
+				for e, err := range b.Changer.Scan(ctx, r) {
+					if err != nil {
+						yield(e, err)
+						return
+					}
+					es = append(es, e)
+				}
+				for _, e := range f(es) {
+					if !yield(e, nil) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// prefixesAs scans for what matches a pattern that is made of the prefix.
+func prefixesAs(pattern string, replaced ...string) func(*broken) {
+	return func(b *broken) {
+		b.scan = func(ctx context.Context, r store.Range) iter.Seq2[store.Entry, error] {
+			return func(yield func(store.Entry, error) bool) {
+				n, like := 0, strings.NewReplacer(replaced...).Replace(r.Prefix)
+				match, _ := regexp.Compile(fmt.Sprintf(pattern, like)) // a pattern that is none matches nothing
+				for e, err := range b.Changer.Scan(ctx, store.Range{After: r.After}) {
+					if err == nil && (match == nil || !match.MatchString(e.Key)) {
+						continue
+					}
+					if n++; !yield(e, err) || n == r.Limit {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // Each broken store is caught by the rule that is about it.
@@ -220,7 +290,7 @@ func TestSuiteCatches(t *testing.T) {
 			}
 			b.get = last.Get
 		}},
-		{"changes", false, func(b *broken) { // deletes are not told
+		{"transfers", false, func(b *broken) { // deletes are not told
 			b.changes = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
 					for e, err := range b.Changer.Changes(ctx, prefix, after) {
@@ -231,7 +301,7 @@ func TestSuiteCatches(t *testing.T) {
 				}
 			}
 		}},
-		{"changes", false, func(b *broken) { // every third is lost
+		{"transfers", false, func(b *broken) { // every third is lost
 			var n atomic.Int32
 			b.changes = func(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Entry, error] {
 				return func(yield func(store.Entry, error) bool) {
@@ -241,6 +311,64 @@ func TestSuiteCatches(t *testing.T) {
 						}
 					}
 				}
+			}
+		}},
+		{"model", false, keysAs(strings.ToLower)},
+		{"model", false, keysAs(func(key string) string { return strings.TrimRight(key, " ") })},
+		{"model", false, keysAs(func(key string) string { return strings.ReplaceAll(key, "e\u0301", "é") })},
+		{"model", false, keysAs(func(key string) string { key, _, _ = strings.Cut(key, "\x00"); return key })},
+		{"model", false, keysAs(path.Clean)},
+		{"limits", false, keysAs(func(key string) string { return key[:min(len(key), 767)] })},
+		{"model", false, prefixesAs(`(?s)^%s`)},
+		{"model", false, prefixesAs(`(?is)^%s`, `.`, `\.`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `_`, `.`, `%`, `.*`)}, // LIKE
+		{"model", false, prefixesAs(`(?s)^%s`, `.`, `\.`, `\`, `\\`, `+`, `\+`, `*`, `.*`, `?`, `.`)},             // GLOB
+		{"model", false, scanAs(func(es []store.Entry) []store.Entry { // ordered by UTF-16
+			slices.SortFunc(es, func(a, b store.Entry) int {
+				return slices.Compare(utf16.Encode([]rune(a.Key)), utf16.Encode([]rune(b.Key)))
+			})
+			return es
+		})},
+		{"scan of one state", false, scanAs(func(es []store.Entry) []store.Entry { return es[:min(len(es), 10000)] })},
+		{"limits", false, scanAs(func(es []store.Entry) []store.Entry {
+			return slices.DeleteFunc(es, func(e store.Entry) bool { return len(e.Value) > 64<<10 })
+		})},
+		{"limits", false, func(b *broken) { // conditions of the first thousand ops are looked at
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i := 1000; i < len(ops); i++ {
+					ops[i].If = store.Any
+				}
+				return b.Changer.Commit(ctx, ops...)
+			}
+		}},
+		{"model", false, func(b *broken) { // what is there already is not written
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i, op := range ops {
+					e, err := b.Changer.Get(ctx, op.Key)
+					ops[i].Check = op.Check || err == nil && !op.Delete && bytes.Equal(e.Value, op.Value)
+				}
+				return b.Changer.Commit(ctx, ops...)
+			}
+		}},
+		{"model", false, func(b *broken) { // what is empty is taken for absent
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i, op := range ops {
+					if e, _ := b.Changer.Get(ctx, op.Key); op.If == store.Absent && len(e.Value) == 0 {
+						ops[i].If = store.Any
+					}
+				}
+				return b.Changer.Commit(ctx, ops...)
+			}
+		}},
+		{"model", false, func(b *broken) { // values end before their last zeros
+			b.commit = func(ctx context.Context, ops ...store.Op) (store.Revision, error) {
+				ops = slices.Clone(ops)
+				for i := range ops {
+					ops[i].Value = bytes.TrimRight(ops[i].Value, "\x00")
+				}
+				return b.Changer.Commit(ctx, ops...)
 			}
 		}},
 		{"model", true, func(*broken) {}}, // it keeps nothing
