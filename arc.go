@@ -28,7 +28,7 @@ import (
 
 // Host has the parts of an Agent. All of them are called concurrently. A run needs only Workers. A panic is
 // an error. Code that ends its goroutine, as t.FailNow does, fails its attempt, or leaves the run as of its
-// last commit, for [View.Resume]. Clocks, and the Model method of a memory.Embedder, must do neither.
+// last commit, for [View.Resume]. Clocks, loggers, and the Model method of a memory.Embedder do neither.
 type Host struct {
 	Reasoner reason.Reasoner // nil: the objective is the one task
 	Workers  []act.Worker

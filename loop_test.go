@@ -1227,11 +1227,13 @@ func TestCancelAtOnce(t *testing.T) {
 // just asked: it does not go on when the store is opened again. Run returns how it ended.
 func TestCancelEndsWhoeverWaits(t *testing.T) {
 	for _, c := range []struct {
-		patience     time.Duration
-		asks, leaves bool
+		patience             time.Duration
+		asks, leaves, passes bool
 	}{
 		{patience: time.Second}, {patience: time.Minute}, {patience: time.Second, asks: true},
 		{patience: time.Minute, asks: true}, {patience: time.Second, leaves: true},
+		{patience: time.Second, passes: true}, {patience: time.Minute, passes: true},
+		{patience: time.Second, passes: true, leaves: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			st, calls := store.NewMem(), 0
@@ -1240,9 +1242,18 @@ func TestCancelEndsWhoeverWaits(t *testing.T) {
 					if calls++; c.asks {
 						return nil, &act.PendingError{Questions: []string{"Which one?"}}
 					}
+					if c.passes {
+						return &act.Result{Text: "done"}, nil
+					}
 					time.Sleep(10 * time.Second)
 					return nil, ctx.Err()
 				})}
+			if c.passes { // the one who judges does not hear it
+				deaf.Gates = []act.Gate{act.GateFunc(func(context.Context, *act.Call, *act.Result) (act.Verdict, error) {
+					time.Sleep(10 * time.Second)
+					return act.Verdict{Pass: true}, nil
+				})}
+			}
 			slow := func(_ memory.Scope, _ string, e arc.Event) {
 				if e.Kind == "asking" {
 					time.Sleep(10 * time.Second)

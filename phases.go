@@ -107,6 +107,9 @@ func (t *turn) step(ctx context.Context) error {
 			return err
 		}
 		t.Phase = next
+		if said := t.canceled(ctx); said != nil && t.Status == Delivered { // by a gate that ignores its ctx
+			return said
+		}
 		// An assessment is of what is stored. Where the caller has gone, what was decided or judged is stored now.
 		assessed := was == learnPhase && next == assessPhase && t.Session != ""
 		gone := ctx.Err() != nil && (next == assessPhase || next == assignPhase)
@@ -158,11 +161,8 @@ func (t *turn) stuck(ctx context.Context) (phase, error) {
 		return "", nil
 	}
 	s, err := t.assessment(ctx)
-	if err != nil {
+	if err != nil || s.Step != meta.PivotNow && len(s.Also) == 0 {
 		return "", err
-	}
-	if s.Step != meta.PivotNow && len(s.Also) == 0 {
-		return "", nil
 	}
 	a.Stuck = true
 	why := strings.Join(s.Evidence, "; ")

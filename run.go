@@ -262,10 +262,15 @@ func (a *Agent) workOn(
 	return at.report(ctx, t.record, t.said) // which is stored as it is: each step ends with its commit
 }
 
+// canceled is what has canceled the run, or a run that has called it; nil: nothing.
+func (t *turn) canceled(ctx context.Context) *canceled {
+	above, _ := errors.AsType[*canceled](context.Cause(ctx))
+	return cmp.Or(t.live.said.Load(), above)
+}
+
 // stop ends the run, as of its last commit, if it or its caller is canceled. It returns err, or that.
 func (t *turn) stop(ctx context.Context, err error) error {
-	above, _ := errors.AsType[*canceled](context.Cause(ctx))
-	said := cmp.Or(t.live.said.Load(), above)
+	said := t.canceled(ctx)
 	if said == nil {
 		return err
 	}

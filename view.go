@@ -355,9 +355,6 @@ func (v View) settled(ctx context.Context, id string) {
 
 // with has f work on a run that is there.
 func (v View) with(ctx context.Context, id string, f func(context.Context, *turn) error) (*Report, error) {
-	if err := store.CheckID(id); err != nil {
-		return nil, fmt.Errorf("arc: %w", err)
-	}
 	r, err := v.Report(ctx, id)
 	switch {
 	case missing(err): // nothing is held: it would be in the way of a Run that is about to begin
