@@ -27,8 +27,7 @@ import (
 //
 // The run itself goes on at once when a person has ruled or answered; the job follows within some minutes.
 // [Queue.Update] changes the job, not its run; only a blocked run that is tried again is told changed texts.
-// For other work end the run by [arc.View.Cancel], or it goes on by itself, and add another job. The run's ID
-// begins with "job/" and the job's. Where a has no Workers do not Dispatch.
+// For other work add another job, and View.Cancel the run, whose ID begins with "job/" and that of the job.
 func AgentHandler(a *arc.Agent, objective func(Job) arc.Objective) Handler {
 	if objective == nil {
 		objective = func(j Job) arc.Objective {

@@ -12,8 +12,10 @@
 //	Blocked                     waits for a person; Parked likewise. No attempt is spent
 //	Pending                     again at Job.At, or in 30 s, but not within 1 s. No attempt is spent
 //	error                       Pending again, after 30 s, then 2 min; Failed after MaxAttempts (3)
-//	error, permission denied    Failed at once: permission, a wrong key, an empty account (reason.Classify)
-//	error, rate limit           Pending again after the wait it names, at least 1 min. No attempt is spent
+//	*reason.Error, RateLimited  Pending again, after 1 min. For a week from its time no attempt is spent
+//	Permission, Permanent       likewise the class of one: Failed at once
+//
+// A longer Wait in it holds, up to a day. Words decide nothing: of a model's error take [reason.Classify].
 //
 // A job with Cron is one job that comes again: once it has ended, or is Blocked, it is Pending for its next
 // time, and [Queue.Cycles] has what came of each. The run of a round that was blocked goes on by

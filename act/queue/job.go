@@ -49,7 +49,7 @@ type Draft struct {
 	Subject     string      `cbor:"1,keyasint"`                    // a line of at most 1 KiB; required
 	Description string      `cbor:"2,keyasint,omitempty"`          // at most 64 KiB
 	Priority    int         `cbor:"4,keyasint"`                    // 1 (first) to 10; 0: 5
-	Skills      []string    `cbor:"5,keyasint,omitempty"`          // names of what the work needs, at most 32
+	Skills      []string    `cbor:"5,keyasint,omitempty"`          // names of its needs; the host's, at most 32
 	Source      string      `cbor:"6,keyasint,omitempty"`          // who asked: "human", "job:ID", "sensor:NAME"
 	Template    string      `cbor:"7,keyasint,omitempty" yaml:"-"` // of recurring or structured work; the host's
 	Parent      string      `cbor:"8,keyasint,omitempty"`          // id of the job that this one follows from
@@ -128,13 +128,9 @@ func (d *Draft) prepare(clean *redact.Sanitizer) error {
 		}
 	}
 	d.Subject, d.Description = clean.Prose(d.Subject), clean.Prose(d.Description)
-	switch {
-	case len(d.Input) == 0, string(d.Input) == "null":
+	refuse(len(d.Input) > 0 && !json.Valid(d.Input), "input is not JSON")
+	if d.Input = clean.Data(d.Input); len(d.Input) == 0 || string(d.Input) == "null" {
 		d.Input = nil
-	case json.Valid(d.Input):
-		d.Input = clean.Data(d.Input)
-	default:
-		refuse(true, "input is not JSON")
 	}
 	d.Skills, d.Priority = slices.Clone(d.Skills), cmp.Or(d.Priority, 5)
 	d.MaxAttempts, d.At = cmp.Or(d.MaxAttempts, 3), d.At.UTC().Truncate(0)

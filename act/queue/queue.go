@@ -32,6 +32,7 @@ const (
 	maxBackoff = time.Hour
 	pause      = time.Minute // of a rate limit that names no wait
 	maxPause   = 24 * time.Hour
+	patience   = 7 * maxPause           // from when a job was due; then rate limits spend attempts
 	poll       = 100 * time.Millisecond // until Dispatch looks again for what is due, or ends a job again
 	maxPoll    = 2 * time.Second        // while there is nothing
 	drain      = 30 * time.Second       // of the jobs under way, when Dispatch ends
@@ -274,13 +275,14 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	if j.State == Active || j.State == "" {
 		j.State = Completed
 	}
-	if n := len(followups); j.State.check() != nil || n > maxFollowups {
-		return fmt.Errorf("queue: %w: state %q, %d follow-ups, over %d", store.ErrInvalid, j.State, n, maxFollowups)
+	if err := cmp.Or(j.State.check(), store.Limit("follow-ups", len(followups), maxFollowups)); err != nil {
+		return err
 	}
 	if failure != nil {
-		followups, j.Summary = nil, failure.Error()
+		followups, j.State, j.Summary = nil, Failed, failure.Error()
 	}
-	what := cmp.Or(reason.Classify(failure), new(reason.Error))
+	typed, _ := errors.AsType[*reason.Error](failure)
+	what := cmp.Or(typed, new(reason.Error))
 	j.Usage = j.Usage.Add(what.Usage)
 	drafts := slices.Clone(followups)
 	for i := range drafts {
@@ -312,22 +314,20 @@ func (q *Queue) End(ctx context.Context, j Job, failure error, followups ...Draf
 	return err
 }
 
-// outcome says what becomes of a job whose attempt has ended: with a failure, of a class, or as its holder
-// says, whose State it corrects. It reports whether the attempt is a cycle. First counts what an error says
-// of itself, then whether attempts are left, then the State: a rate limit is waited for however often.
+// outcome says what becomes of a job whose attempt has ended, with a failure or as its holder says, and
+// corrects the State. It reports whether the attempt is a cycle. First counts what an error says of itself,
+// by its type and never by its words, then whether attempts are left, then the State.
 func (r *record) outcome(said *Job, failure error, what *reason.Error) (cycle bool) {
-	now := r.Ended
+	now, wait := r.Ended, min(what.Wait, maxPause)
 	switch {
-	case what.Class == reason.RateLimited:
+	case what.Class == reason.RateLimited && now.Sub(cmp.Or(r.Due, r.Created)) < patience:
 		said.State = Pending
-		r.giveBack(Pending, now.Add(min(max(what.Wait, pause), maxPause)))
+		r.giveBack(Pending, now.Add(max(wait, pause)))
 	case what.Class == reason.Permission, what.Class == reason.Permanent:
-		said.State, r.State = Failed, Failed // also one that comes again: a person has to act
+		r.State = Failed // also one that comes again: a person has to act
 	case failure != nil && r.Attempts < r.MaxAttempts:
-		said.State, r.State, r.At = Pending, Pending, now.Add(min(backoff<<min(20, 2*(r.Attempts-1)), maxBackoff))
-	case failure != nil:
-		said.State = Failed
-		r.end(Failed, now)
+		wait = max(wait, min(backoff<<min(20, 2*(r.Attempts-1)), maxBackoff))
+		said.State, r.State, r.At = Pending, Pending, now.Add(wait)
 	case said.State.ended(), said.State == Blocked && r.Cron != "": // it comes again without a person
 		r.end(said.State, now)
 	default:
@@ -484,11 +484,7 @@ func (q *Queue) List(ctx context.Context, scope store.Scope, states ...State) it
 // scope and then in their order. Each is the job as it was then, with the Model and Usage of that attempt,
 // the first line of its Summary, and no Description and Input. One that was given back unused is left out.
 func (q *Queue) Cycles(ctx context.Context, scope store.Scope, since time.Time) iter.Seq2[Job, error] {
-	after := ""
-	if !since.IsZero() {
-		after = stampOf(since)
-	}
-	return q.each(ctx, scope, cycleKind, after, nil)
+	return q.each(ctx, scope, cycleKind, stampOf(since), nil)
 }
 
 // each yields the jobs of a kind of keys, from those after an id on.

@@ -99,7 +99,9 @@ func TestFail(t *testing.T) {
 		waits []time.Duration // before each further attempt; then it is Failed
 	}{
 		{"an error", errors.New("boom"), []time.Duration{30 * time.Second, 2 * time.Minute}},
-		{"permission", errors.New("open /etc/shadow: permission denied"), nil},
+		{"words", errors.New("quota of 5 lamps, access denied"), []time.Duration{30 * time.Second, 2 * time.Minute}},
+		{"permission", fmt.Errorf("shop: %w", &reason.Error{Class: reason.Permission}), nil},
+		{"a wait", &reason.Error{Wait: time.Hour, Err: errors.New("later")}, []time.Duration{time.Hour, time.Hour}},
 		{"401", &reason.Error{Class: reason.Permanent, Status: 401}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,6 +154,13 @@ func TestRateLimitSpendsNoAttempt(t *testing.T) {
 	c.add(30 * time.Second)
 	_, err = q.Claim(t.Context())
 	require.ErrorIs(t, err, queue.ErrEmpty, "a server that always names a moment is not asked each moment")
+	c.add(7 * 24 * time.Hour)
+	j, err = q.Claim(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, q.End(t.Context(), j, &reason.Error{Class: reason.RateLimited}))
+	j, err = q.Get(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, queue.Failed, j.State, "each job has an end")
 }
 
 func TestKeyHoldsForTheRetention(t *testing.T) {
