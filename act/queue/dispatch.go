@@ -15,8 +15,8 @@ import (
 // Handler does a job: it says in j what came of it, and returns follow-ups, as [Queue.End] takes them. Its
 // context ends when the lease is lost, and when Dispatch has drained for long enough; a handler that can hang
 // sets a deadline itself. The context has the job's journal, so a later attempt does not make again the steps
-// (act.Step) that are done. A panic is an error like any other; one that ends its goroutine takes a worker of
-// Dispatch away. A job that must not begin now, as where a budget is spent, is Pending with another At.
+// (act.Step) that are done. A panic is an error like any other, as is the end of its goroutine. A job that
+// must not begin now, as where a budget is spent, is Pending with another At.
 type Handler func(ctx context.Context, j *Job) (followups []Draft, err error)
 
 // errDrained ends the context of jobs that go on for too long after that of Dispatch has ended.
@@ -52,7 +52,9 @@ func (q *Queue) Dispatch(ctx context.Context, n int, h Handler) error {
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				if j, err := d.next(); err == nil {
-					d.run(j)
+					var own sync.WaitGroup
+					own.Go(func() { d.run(j) }) // a handler may end its goroutine
+					own.Wait()
 				} else if errors.Is(err, store.ErrClosed) {
 					end(err)
 				}
@@ -131,6 +133,16 @@ func (d *dispatch) run(j Job) {
 
 	said, err := j, errDrained
 	var followups []Draft
+	defer func() {
+		if err != nil && (err == errDrained || d.work.Err() != nil) {
+			said = j
+			said.State, said.At, err = Pending, d.o.Now(), nil
+		}
+		said.ID, said.Token, said.Scope = j.ID, j.Token, j.Scope
+		if err = d.end(ctx, said, err, followups); err != nil {
+			d.o.Logger.Warn("queue: a job is not ended, and will be tried again", "job", j.ID, "error", err)
+		}
+	}()
 	if d.ctx.Err() == nil {
 		held := func(*store.Batch) error { // a holder that has lost the job writes to its journal no more
 			if errors.Is(context.Cause(ctx), ErrLost) {
@@ -140,15 +152,8 @@ func (d *dispatch) run(j Job) {
 		}
 		with := act.WithJournal(ctx, act.NewJournal(d.g, j.steps, d.o.Now, held, nil), d.o.Sanitizer)
 		handle := func(ctx context.Context) ([]Draft, error) { return d.handler(ctx, &said) }
+		err = errors.New("queue: the handler has ended its goroutine")
 		followups, err = call.Do(with, 0, handle)
-	}
-	if err != nil && (err == errDrained || d.work.Err() != nil) {
-		said = j
-		said.State, said.At, err = Pending, d.o.Now(), nil
-	}
-	said.ID, said.Token, said.Scope = j.ID, j.Token, j.Scope
-	if err = d.end(ctx, said, err, followups); err != nil {
-		d.o.Logger.Warn("queue: a job is not ended, and will be tried again", "job", j.ID, "error", err)
 	}
 }
 

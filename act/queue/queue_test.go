@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -597,6 +598,8 @@ func TestDispatch(t *testing.T) {
 				time.Sleep(5 * time.Minute)
 			case "panic":
 				panic("handler")
+			case "goexit": // as t.FailNow does
+				runtime.Goexit()
 			case "hang":
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -616,7 +619,7 @@ func TestDispatch(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- q.Dispatch(ctx, 4, handler) }()
 		ids := map[string]string{}
-		for _, s := range []string{"long", "panic", "step", "follow", "plain"} {
+		for _, s := range []string{"long", "panic", "goexit", "step", "follow", "plain"} {
 			ids[s] = add(t, q, queue.Draft{Subject: s}).ID
 		}
 		time.Sleep(time.Hour)
@@ -624,7 +627,7 @@ func TestDispatch(t *testing.T) {
 		time.Sleep(time.Second)
 		stop()
 		require.NoError(t, <-done)
-		want := map[string]queue.State{"long": queue.Completed, "panic": queue.Failed, "step": queue.Completed,
+		want := map[string]queue.State{"long": queue.Completed, "panic": queue.Failed, "goexit": queue.Failed, "step": queue.Completed,
 			"follow": queue.Blocked, "plain": queue.Completed, "hang": queue.Pending}
 		for s, id := range ids {
 			j, err := q.Get(t.Context(), id)
@@ -632,7 +635,7 @@ func TestDispatch(t *testing.T) {
 			require.Equal(t, want[s], j.State, "%s: %s", s, j.Summary)
 			require.True(t, s != "hang" || j.Attempts == 0, "an attempt that was cut off is not spent")
 		}
-		require.Equal(t, []int{1, 3, 2, 1}, []int{calls["long"], calls["panic"], calls["step"], paid})
+		require.Equal(t, []int{1, 3, 3, 2, 1}, []int{calls["long"], calls["panic"], calls["goexit"], calls["step"], paid})
 	})
 }
 
