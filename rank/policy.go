@@ -45,17 +45,16 @@ func observed(sk *skill, _ Task, cs []Candidate) []contender {
 	fs := make([]contender, len(cs))
 	for i := range cs {
 		c := &cs[i]
-		f := contender{of: i, score: c.Prior}
+		score := c.Prior
 		if s := sk.summary(c.Name); s.Judged >= minSamples {
 			wall := time.Duration(ratio(float64(s.Wall)*float64(time.Millisecond), int(s.Attempts)))
 			success := ratio(float64(s.Delivered), int(s.Judged))
-			f.score = successWeight*success - wallWeight*min(2, wall.Minutes())
+			score = successWeight*success - wallWeight*min(2, wall.Minutes())
 			if s.claims >= minSamples {
-				f.score += confidenceWeight * ratio(float64(s.good)/billion, s.goodClaims)
+				score += confidenceWeight * ratio(float64(s.good)/billion, s.goodClaims)
 			}
 		}
-		f.by = f.score
-		fs[i] = f
+		fs[i] = contender{i, score, score}
 	}
 	return fs
 }

@@ -64,11 +64,7 @@ func newest(book *rank.Book, worker, skill string, now time.Time) (t tally) {
 	for i := 0; i < days && t.judged < needs; i++ {
 		s := book.Day(worker, skill, now.Add(-time.Duration(i)*day))
 		t.judged, t.delivered, t.priced = t.judged+s.Judged, t.delivered+s.Delivered, t.priced+s.Priced
-		for _, usd := range []*float64{s.CostUSD, s.EstimateUSD} {
-			if usd != nil {
-				t.usd += *usd
-			}
-		}
+		t.usd += *cmp.Or(s.CostUSD, new(0.)) + *cmp.Or(s.EstimateUSD, new(0.))
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package goal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,15 +23,9 @@ func figuresOf(book *rank.Book, name string) map[string]any {
 	h, recent := book.Health(name, "", 24*time.Hour)
 	failures := []any{} // the newest first
 	for _, s := range slices.Backward(recent[max(0, len(recent)-maxRecent):]) {
-		f := map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class}
-		failures = append(failures, f)
+		failures = append(failures, map[string]any{"correlationId": s.Run, "skill": s.Skill, "reason": s.Class})
 	}
-	cost := 0.0
-	for _, usd := range []*float64{h.CostUSD, h.EstimateUSD} { // reported, and estimated of the rest
-		if usd != nil {
-			cost += *usd
-		}
-	}
+	cost := *cmp.Or(h.CostUSD, new(0.)) + *cmp.Or(h.EstimateUSD, new(0.)) // reported, and estimated of the rest
 	hour, _ := book.Health(name, "", time.Hour)
 	f := map[string]any{
 		"agentName": name, "p50LatencyMs": h.P50.Milliseconds(), "p95LatencyMs": h.P95.Milliseconds(),
