@@ -23,8 +23,8 @@ import (
 )
 
 // Book keeps the outcomes of the candidates' attempts, one scope at a time: see [Book.In]. All of a tenant's
-// statistics are in memory. It may be used concurrently, also by several processes on one store: each change
-// is conditional on the record that it was made from.
+// statistics are in memory. It may be used concurrently, also by several processes on one store: what others
+// have observed of a candidate it knows after a sample of its own, or [store.Group.Refresh] of its Group.
 type Book struct {
 	*book
 	scope *scope
@@ -128,6 +128,9 @@ func (b *Book) Stage(ctx context.Context, batch *store.Batch, s Sample) error {
 	if !slices.Contains(outcomes[1:], s.Outcome) {
 		return fmt.Errorf("rank: %w: outcome %q", store.ErrInvalid, s.Outcome)
 	}
+	if s.Reward != nil && math.Abs(*s.Reward) > maxReward {
+		return fmt.Errorf("rank: %w: a reward of %v is not within ±%v", store.ErrInvalid, *s.Reward, maxReward)
+	}
 	if now := b.now(); s.At.IsZero() || s.At.After(now) {
 		s.At = now
 	}
@@ -210,7 +213,7 @@ func (s *Sample) entry() entry {
 			e.Outcome |= estimated
 		}
 	}
-	if s.Reward != nil && math.Abs(*s.Reward) <= maxUSD {
+	if s.Reward != nil {
 		e.Reward = float32(*s.Reward)
 	}
 	return e

@@ -302,6 +302,39 @@ func TestRewardsOfAnyUnit(t *testing.T) {
 	}
 }
 
+// Rewards in cents or milliseconds count as those in dollars do; what is over the bound is refused.
+func TestLargeRewards(t *testing.T) {
+	for _, unit := range []float64{1, 1e6, 2e10} {
+		b := open(t, store.NewMem(), func() time.Time { return start }, 1)
+		for i := range 100 {
+			for name, worth := range map[string]float64{"mail": 2, "call": 40 * float64(i%2)} {
+				s := rank.Sample{Candidate: name, Outcome: rank.Delivered, Reward: new(unit * worth)}
+				require.NoError(t, b.Observe(ctx, s))
+			}
+		}
+		order, err := b.Learned().Score(ctx, rank.Task{}, []rank.Candidate{{Name: "mail"}, {Name: "call"}})
+		require.NoError(t, err)
+		require.Equal(t, "call", order[0].Name, unit)
+		require.InEpsilon(t, 20*unit, order[0].Score, .1)
+		for _, bad := range []float64{1.1e12, math.Inf(1), math.Inf(-1)} {
+			err := b.Observe(ctx, rank.Sample{Candidate: "mail", Outcome: rank.Delivered, Reward: &bad})
+			require.ErrorIs(t, err, store.ErrInvalid)
+		}
+	}
+}
+
+// An hour that began in a period counts whole, also where the last 200 samples begin within it.
+func TestHealthOfWholeHours(t *testing.T) {
+	now := start.Truncate(time.Hour)
+	b := open(t, store.NewMem(), func() time.Time { return now }, 1)
+	for range 300 {
+		now = now.Add(10 * time.Second)
+		require.NoError(t, b.Observe(ctx, rank.Sample{Candidate: "a", Outcome: rank.Away}))
+	}
+	h, _ := b.Health("a", "", time.Hour)
+	require.Equal(t, 300, h.Attempts)
+}
+
 // One of forty candidates delivers nearly always, the others three times of four: it is found, also where each choice
 // is of one of twenty kinds, which make no difference.
 func TestTheGoodOneOfMany(t *testing.T) {

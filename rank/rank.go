@@ -13,6 +13,7 @@
 //   - [Book.Pacer] keeps the average price of an open stream of tasks at a bound.
 //
 // [Book.Stats], [Book.Day] and [Book.Health] have figures for a person, [Book.Explain] what a rank rests on.
+// An outage counts against nobody's skill: leave out whom Health of the last minute shows to be away.
 //
 // Policies are deterministic: equal records, candidates, task and seed give the same order, restarts or not.
 package rank
@@ -118,7 +119,8 @@ func (u *Usage) Since(was *Usage) *Usage {
 	}
 }
 
-// Sample is the outcome of one attempt. It holds no text of the case. A NaN, or a cost below 0, is unknown.
+// Sample is the outcome of one attempt. It holds no text of the case. A NaN is unknown, and so is a cost that
+// is below 0 or over a million.
 type Sample struct {
 	// Run identifies the attempt, e.g. "run/3/1". A later sample of the same candidate, skill and Run, as of
 	// a later verdict, replaces the former if that is among the last 200. "": each call is another attempt.
@@ -130,7 +132,7 @@ type Sample struct {
 	Wall       time.Duration `cbor:",omitzero"`
 	Usage                    // of the attempt; EstimateUSD counts if CostUSD is nil; Calls and Cached do not
 	Confidence *float64      `cbor:",omitzero"` // what the candidate itself reported; it is held to [0,1]
-	Reward     *float64      `cbor:",omitzero"` // the host's measure of worth for Learned; nil: [Book.Learned]
+	Reward     *float64      `cbor:",omitzero"` // for [Book.Learned], within ±1e12
 	At         time.Time     // when the attempt ended; zero or later than now: now
 }
 
@@ -155,7 +157,7 @@ type Policy interface {
 	Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, error)
 }
 
-const maxName, maxUSD = 256, 1e6
+const maxName, maxUSD, maxReward = 256, 1e6, 1e12
 
 func check(skill, candidate string) error {
 	if len(skill) > maxName || candidate == "" || len(candidate) > maxName {
