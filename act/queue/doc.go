@@ -30,7 +30,7 @@
 // # Leases
 //
 // Who claims a job has a lease of 30 s, which [Queue.Heartbeat] renews, and its Token, which grows with each
-// claim. When it was not renewed, by the clock of whoever looks (one that jumps ahead ends it), another may
+// claim. Another that has seen no renewal for 30 s from its Open on (a clock that jumps ahead ends it) may
 // claim the job, and an attempt is spent; from then on the former holder gets [ErrLost]. So each job runs at
 // least once and ends once. A handler whose effects must not be repeated makes them in steps (act.Step),
 // which the job's journal keeps over attempts, or passes Token on to what it changes.
