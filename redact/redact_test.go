@@ -223,6 +223,18 @@ func TestCleanedAgain(t *testing.T) {
 	}
 }
 
+// What only looks like a mark hides nothing: it may hold a token, or be a name in brackets.
+func TestNoMark(t *testing.T) {
+	s := redact.New(nil).KeepPlaceholders()
+	for _, begin := range []string{"[redacted:", "[redacted: ", "[secret "} {
+		require.Equal(t, begin+"[redacted:github-token]]", s.Prose(begin+github+"]"))
+		require.Equal(t, `"`+begin+`[redacted:github-token]]"`, string(s.Data([]byte(`"`+begin+github+`]"`))))
+	}
+	for _, name := range []string{"user[secret_key]", "[secret-key]", "a[secret.password]", "[redacted: password]", "[secret password]"} {
+		require.Equal(t, name+` = "[redacted:secret]"`, s.Prose(name+` = "hunter2x9"`))
+	}
+}
+
 // Secrets that touch are found each, and a private key also where a word goes on behind it.
 func TestSecretsThatTouch(t *testing.T) {
 	var s *redact.Sanitizer
