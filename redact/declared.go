@@ -18,16 +18,15 @@ import (
 
 const minSecret = 8 // bytes: a shorter value stands in too many texts by chance
 
-// With returns a Sanitizer that knows these secrets, too, beside others of the same names. Each becomes
-// [secret NAME] where it stands as it is or as encoders write it in JSON, a URL, HTML, base64 or hex (not
-// base32, nor if signs are escaped that need not be, but for %XX of all); so do its lines of 16 bytes and
-// more, as output has lines. Errors are a secret of under 8 bytes, and a name with other signs than letters,
-// digits, '_', '-' and '.'.
+// With returns a Sanitizer that knows these secrets, too, beside others of the same names; a value that it
+// knows goes by the new name. Each becomes [secret NAME] where it stands as it is or as encoders write it in
+// JSON, a URL, HTML, base64 or hex (not base32, nor if signs are escaped that need not be, but for %XX of
+// all); so do its lines of 16 bytes and more, as output has lines. Errors are a secret of under 8 bytes, and
+// a name with other signs than letters, digits, '_', '-' and '.'.
 func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 	c := s.copy()
-	names := maps.Collect(maps.All(c.names)) // never nil
-	c.names = names
-	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+	c.names = maps.Collect(maps.All(c.names)) // its own, never nil
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(secrets))) {
 		secret := secrets[name]
 		if p := "[secret " + name + "]"; placeholder.FindString(p) != p {
 			return nil, fmt.Errorf("%.80q is no name of a secret", name)
@@ -42,15 +41,15 @@ func (s *Sanitizer) With(secrets map[string]string) (*Sanitizer, error) {
 				continue
 			}
 			for _, encoded := range encodings(part) {
-				names[encoded] = cmp.Or(names[encoded], name)
+				c.names[encoded] = name
 			}
 		}
 	}
 	var pairs []string // the longest first: of those that begin at a place, the first is replaced
-	for _, encoded := range slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+	for _, encoded := range slices.SortedFunc(maps.Keys(c.names), func(a, b string) int {
 		return cmp.Or(len(b)-len(a), strings.Compare(a, b))
 	}) {
-		pairs = append(pairs, encoded, "[secret "+names[encoded]+"]")
+		pairs = append(pairs, encoded, "[secret "+c.names[encoded]+"]")
 	}
 	c.declared = strings.NewReplacer(pairs...)
 	return &Sanitizer{c}, nil

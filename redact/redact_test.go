@@ -165,6 +165,9 @@ func TestWith(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "[secret A] [secret A] [secret B]", rotated.Prose("first secret second secret "+pem))
 	require.Equal(t, "second secret", two.Prose("second secret"))
+	renamed, err := rotated.With(map[string]string{"C": "first secret", "D": "first secret"})
+	require.NoError(t, err)
+	require.Equal(t, "[secret C] [secret A]", renamed.Prose("first secret second secret"), "as Fill knows it")
 	for _, printed := range []string{fmt.Sprintf("%+v %#v %v", two, two, *two), fmt.Sprintf("%+v", struct{ S *redact.Sanitizer }{two})} {
 		require.NotContains(t, printed, "first")
 	}
