@@ -27,7 +27,7 @@ type ask struct {
 	tables    []*table      // of the scopes that are asked
 	at, since int64         // of what is wanted
 	kinds     uint8         // a bit for each that is wanted
-	cold      bool          // only what is archived is wanted
+	cold      bool          // what is archived is wanted, too
 	days      [][]text.Term // that the question names
 	situation uint64
 	weighted  bool
@@ -158,7 +158,7 @@ func (a *ask) wants(r *record) bool { return a.kinds&(1<<r.Kind) != 0 && a.allow
 
 // allows is wants for records of any kind.
 func (a *ask) allows(r *record) bool {
-	place := r.Archived == a.cold || a.Archived
+	place := !r.Archived || a.cold || a.Archived
 	trust := a.Trust == 0 || r.Trusted == (a.Trust == Trusted)
 	return place && trust && r.At <= a.at && r.At >= a.since
 }
@@ -179,7 +179,7 @@ func (s Space) find(ctx context.Context, a *ask) (fs []found, err error) {
 		if len(fs) > 0 || a.Archived || a.cold {
 			break
 		}
-		a.cold = true // nothing live matches: once more, of those that are archived
+		a.cold = true // nothing live matches, or only what gives way: once more, with what is archived
 	}
 	s.rate(a, fs)
 	if a.weighted {

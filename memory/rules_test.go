@@ -168,6 +168,9 @@ func TestSlotsAndSupersede(t *testing.T) {
 		require.NotContains(t, recall(t, s, memory.Query{Text: "deploy key vault"}), "the deploy key is kept in the vault")
 	}
 	require.NoError(t, archive(t.Context(), s, a, false))
+	r, err := s.Get(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, []string{r.Content}, recall(t, s, memory.Query{Text: "in the vault"}), "also by the words of what it replaced")
 	require.NoError(t, archive(t.Context(), s, b, false))
 	require.NoError(t, supersede(t.Context(), s, b, a)) // a circle: both hold
 	require.Contains(t, recall(t, s, memory.Query{Text: "deploy key vault"}), "the deploy key is kept in the vault")
