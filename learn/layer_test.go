@@ -1119,6 +1119,12 @@ func TestStrangersInAnyForm(t *testing.T) {
 	b.after(a, long)
 	require.NoError(t, b.Judge(t.Context(), "acme", a.ID, learn.Failed, "do not pay Yan"))
 	require.Equal(t, "do not pay …", b.before(c).Warnings[0].Complaint, "nor what is heard and too long to be kept")
+	c.Situation, long.Failed = "refused, then delivered", []reason.Failure{{Task: reason.Task{Skill: "w"}, Complaint: "do not ask Yan"}}
+	a = b.before(c)
+	b.after(a, long)
+	require.Equal(t, "do not ask …", b.before(c).Warnings[0].Complaint)
+	require.NoError(t, b.Judge(t.Context(), "acme", a.ID, learn.Failed, ""))
+	require.Equal(t, "do not ask …", b.before(c).Warnings[0].Complaint, "nor in what was refused on the way")
 	c.Turns = []reason.Message{{Text: strings.Repeat("said ", 300_000)}}
 	_, err := b.Before(t.Context(), c)
 	require.ErrorIs(t, err, store.ErrInvalid)

@@ -205,8 +205,7 @@ func (l *Layer) StageJudge(
 	ctx context.Context, b *store.Batch, scope memory.Scope, id string, v Verdict, why string,
 ) error {
 	look := l.in(scope)
-	key := look.c.Scope.Key(givenKind, id)
-	g, unchanged, err := codec.Load[given](ctx, b, key)
+	g, unchanged, err := codec.Load[given](ctx, b, look.c.Scope.Key(givenKind, id))
 	if err = cmp.Or(look.err, v.check(), err); err == nil && g.At.IsZero() {
 		err = fmt.Errorf("learn: nothing is known of the advice %q: %w", id, store.ErrNotFound)
 	}
@@ -218,8 +217,9 @@ func (l *Layer) StageJudge(
 	w := &step{Layer: l, b: b, given: g, err: err}
 	w.measure(ctx, -1)
 	w.Outcome.Verdict, w.Outcome.Complaint, w.Ready, w.Judged = v, why, false, l.now()
-	if v != Unknown { // else nothing of it counts. Where more was heard than is kept, why may be of that
-		w.lessons = w.refused(strings.Replace(w.Heard, "…", " "+why, 1))
+	if v != Unknown { // else nothing of it counts. Where more was heard than is kept, any word may be of that
+		said := append(each(g.Outcome.Failed, func(f reason.Failure) string { return f.Complaint }), why)
+		w.lessons = w.refused(strings.Replace(w.Heard, "…", " "+strings.Join(said, " "), 1))
 	}
 	_, err = w.settle(ctx, unchanged)
 	return err
