@@ -428,7 +428,12 @@ func stands(s string, i int, w string) bool {
 
 // holds reports whether w stands somewhere in s as a whole token.
 func holds(s, w string) bool {
-	return w != "" && strings.Contains(s, w) && len(split(s, []leaf{{v: w}})) > 1
+	for i := 0; w != "" && strings.Contains(s[i:], w); i++ {
+		if i += strings.Index(s[i:], w); stands(s, i, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // joined reports whether two texts meet within a word, number or letter; some scripts show no ends of words.

@@ -3,8 +3,7 @@
 //
 // A [Layer] has two calls. [Layer.Before] gives [Advice] on a [Case]: memories, what was refused before and
 // what passed instead, and plans. [Layer.After] learns from the [Outcome]. A plan that two deliveries of
-// cases with equal words have in common fires: it can be carried out without asking a model. Whatever is like
-// it, and not the same, is shown, with what differs.
+// cases with equal words have in common fires: no model is asked. What is like it is shown with what differs.
 //
 // layer.go has Before, outcome.go After, plan.go what fires. See docs/start.md. Safe for concurrent use.
 package learn
@@ -365,16 +364,14 @@ func (l *Layer) Forget(ctx context.Context, scope memory.Scope, id string) error
 // outlived reports whether nobody came to a record since a time, and nobody needs it: no plan was delivered
 // twice, edited or retired. Warnings of a Situation are needed, since the host names it and has few of them;
 // so is what a Lessons scope shares, while one below it has its own.
-func (v *look) outlived(ctx context.Context, key string, since time.Time) (is bool) {
+func (v *look) outlived(ctx context.Context, key string, since time.Time) bool {
 	scope, kind, id, _ := store.ParseKey(key)
 	r := v.record(ctx, scope, kind, id)
 	needed := func(p *plan) bool { return p.Retired || p.Edit != nil || len(p.Deliveries) > 1 }
 	named := r.Situation != "" && len(r.Refused) > 0
-	is = !r.At.IsZero() && r.At.Before(since) && !named && !slices.ContainsFunc(r.Plans, needed)
-	for _, by := range r.Scopes {
-		is = is && v.record(ctx, by, kind, id) == noRecord
-	}
-	return is
+	has := func(by memory.Scope) bool { return v.record(ctx, by, kind, id) != noRecord }
+	return !r.At.IsZero() && r.At.Before(since) && !named &&
+		!slices.ContainsFunc(r.Plans, needed) && !slices.ContainsFunc(r.Scopes, has)
 }
 
 // scan calls f with the entries of some kinds in the scope, until there is an error.
@@ -404,8 +401,7 @@ func (l *Layer) forget(ctx context.Context, b *store.Batch, scope memory.Scope, 
 // think, for the lessons of its situation; and for what nobody vouches for, what was only said last.
 func queries(c *Case, s *shape) []memory.Query {
 	data, _ := schema.Read(c.Data)
-	message, _ := data.(string) // other JSON is none
-	text := c.Text + "\n" + message
+	text := c.Text + "\n" + word(data) // a message; an object or a list is none
 	for _, t := range c.Turns[max(0, len(c.Turns)-6):] {
 		if t.Role == reason.RoleUser {
 			text += "\n" + t.Text
