@@ -53,7 +53,7 @@ type Draft struct {
 	Source      string      `cbor:"6,keyasint,omitempty"`          // who asked: "human", "job:ID", "sensor:NAME"
 	Template    string      `cbor:"7,keyasint,omitempty" yaml:"-"` // of recurring or structured work; the host's
 	Parent      string      `cbor:"8,keyasint,omitempty"`          // id of the job that this one follows from
-	Scope       store.Scope `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant: unchecked; "": of Options
+	Scope       store.Scope `cbor:"9,keyasint,omitempty" yaml:"-"` // of the tenant; "": that of the Options
 	Model       string      `cbor:"10,keyasint,omitempty"`         // the host's name of a model; "": its default
 
 	Input json.RawMessage `json:",omitempty" cbor:"3,keyasint,omitempty" yaml:"-"` // JSON of up to 64 KiB

@@ -153,6 +153,9 @@ func (q *Queue) add(ctx context.Context, b *store.Batch, d Draft) (Job, bool, er
 	created := time.Unix(0, q.stamp).UTC()
 	q.mu.Unlock()
 	d.Scope = cmp.Or(d.Scope, q.o.Scope)
+	if q.o.Scope != "" && d.Scope.Tenant() != q.o.Scope.Tenant() {
+		return Job{}, false, fmt.Errorf("queue: %w: %q is a scope of another tenant", store.ErrInvalid, d.Scope)
+	}
 	r := &record{Job: Job{Draft: d, ID: idOf(&d, created), State: Pending, Created: created}}
 	r.key, _ = keyOf(r.ID)
 	if d.Key != "" {

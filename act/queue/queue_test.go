@@ -299,6 +299,13 @@ func TestScopeOfDrafts(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, store.Scope("acme/anna"), sensed[0].Scope)
+	for _, other := range []store.Scope{"beta", "acme2/anna", "_"} {
+		_, _, err = q.Add(t.Context(), queue.Draft{Subject: "s", Scope: other})
+		require.ErrorIs(t, err, store.ErrInvalid, "where nobody of %s looks for it", other)
+	}
+	j, err := q.Claim(t.Context())
+	require.NoError(t, err)
+	require.ErrorIs(t, q.End(t.Context(), j, nil, queue.Draft{Subject: "s", Scope: "beta"}), store.ErrInvalid)
 }
 
 // A job that was set aside is due at once when somebody, in another process, makes it Pending; but not before
