@@ -24,7 +24,7 @@ func (t *tenant) open(ctx context.Context, r *record) (open []act.Approval, err 
 		act.Approval
 		Decided bool
 	}
-	in := store.Range{Prefix: logPrefix(r.Scope, r.ID) + fmt.Sprintf("a/%04d", r.Current.Number)}
+	in := store.Range{Prefix: logPrefix(r.Scope, r.ID) + fmt.Sprintf("a/%04d-", r.Current.Number)}
 	for q, err := range codec.Records[asked](ctx, t.group.Store(), in) {
 		if err != nil {
 			return nil, fmt.Errorf("arc: %w", err)

@@ -1102,6 +1102,41 @@ func TestStep(t *testing.T) {
 	require.Equal(t, 6, calls)
 }
 
+// A step in a step is no other step whose name has a "/".
+func TestStepsWithSlashes(t *testing.T) {
+	said := func(text string) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return text, nil }
+	}
+	r := runner(t, nil, act.Worker{Name: "w", Executor: act.ExecutorFunc(func(ctx context.Context, _ *act.Call) (*act.Result, error) {
+		for _, names := range [][2]string{{"a", "b"}, {"a/", "b"}, {"a", "/b"}, {"a%2F", "b"}} {
+			_, err := act.Step(ctx, names[0], nil, func(ctx context.Context) (string, error) {
+				return act.Step(ctx, names[1], nil, said("within"))
+			})
+			require.NoError(t, err)
+		}
+		for _, name := range []string{"a/b", "a//b", "a%2F/b"} {
+			got, err := act.Step(ctx, name, nil, said("beside"))
+			require.NoError(t, err)
+			require.Equal(t, "beside", got, name)
+		}
+		return &act.Result{}, nil
+	})})
+	ctx, _ := journal(t, store.NewMem())
+	require.Equal(t, rank.Delivered, r.Run(ctx, call(r, 1, `{}`)).Outcome)
+}
+
+// The IDs of an attempt's approvals are told by how they begin from those of any other.
+func TestApprovalIDs(t *testing.T) {
+	for _, attempt := range []int{1000, 10000} {
+		r := runner(t, nil, act.Worker{Name: "w", Mode: act.Gated, Executor: &works{}})
+		ctx, _ := journal(t, store.NewMem())
+		made := r.Run(ctx, call(r, attempt, `{}`))
+		var pending *act.PendingError
+		require.ErrorAs(t, made.Err, &pending)
+		require.True(t, strings.HasPrefix(pending.Approvals[0].ID, fmt.Sprintf("%d-", attempt)))
+	}
+}
+
 // A call for somebody who has gone, such as a goroutine that outlives its attempt, is no fault of the store.
 func TestStepOfAnEndedContext(t *testing.T) {
 	ctx, j := journal(t, store.NewMem())

@@ -143,7 +143,7 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 	if a.kind != "worker" { // whose inputs are so already
 		a.inputs, err = schema.Canonical(a.inputs)
 	}
-	a.scene = of(ctx).journaled()
+	a.scene, a.step = of(ctx).journaled(), strings.NewReplacer("%", "%25", "/", "%2F").Replace(a.step)
 	err = cmp.Or(err, store.CheckID(a.Name), store.Limit("place of a step", len(a.path+a.step), maxPlace),
 		store.Limit("inputs", len(a.inputs), maxInputs))
 	if err != nil { // no journal could keep it
@@ -336,7 +336,7 @@ func (a *action) permit(ctx context.Context) (made json.RawMessage, err error) {
 	if asks = append(asks, above(a.inputs, a.AskAbove)...); len(asks) > 0 {
 		mode, why = max(mode, Gated), append(why, asks...)
 	}
-	id := fmt.Sprintf("%04d", a.call.Attempt) + codec.Digest(strings.Join([]string{string(a.call.Scope),
+	id := fmt.Sprintf("%04d-", a.call.Attempt) + codec.Digest(strings.Join([]string{string(a.call.Scope),
 		a.call.Run, a.kind, a.Name, a.path + a.step, strconv.Itoa(a.begun), string(a.inputs)}, "\x00"))
 	// What a person was asked for stays theirs to decide, also where another process has a looser policy by now.
 	// A stricter one asks anew: the mode that was asked in is what Rule goes by.

@@ -51,7 +51,7 @@ type Journal struct {
 // NewJournal returns a Journal over the keys of g that begin with prefix, which it fills alone:
 //
 //	s/NAME          a step: attempt/0001/… of attempt 1; once/… of what is irreversible: its State, and a Note
-//	a/ID            an Approval, with Decided once people have; IDs begin with their attempt, 0001
+//	a/ID            an Approval, with Decided once people have; IDs begin with their attempt, 0001-
 //	e/0000000001    the first Events, those of one commit
 //
 // now is the clock of its events, and of the deadlines of approvals; nil: time.Now. stage, which may be nil,
