@@ -190,7 +190,7 @@ func open(ctx context.Context, st store.Store, h Host, o *Options, closeStore fu
 		return nil, err
 	}
 	name := strings.TrimPrefix(a.opts.Process+"-"+rand.Text(), "-")
-	a.process = &process{name: name, seen: map[string]sighting{}, done: make(chan struct{})}
+	a.process = &process{name: name, seen: map[store.Revision]time.Time{}, done: make(chan struct{})}
 	a.process.changer, _ = st.(store.Changer)
 	a.process.quit, a.process.quits = context.WithCancel(context.Background())
 	a.base, a.cancel = context.WithCancel(context.WithoutCancel(ctx))

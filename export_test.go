@@ -1,6 +1,7 @@
 package arc
 
 import (
+	"context"
 	"time"
 
 	"github.com/arc-learn/arc/store"
@@ -12,6 +13,12 @@ func Hurry(beat, fence, gone, poll time.Duration) (back func()) {
 	back = func() { beatEvery, fenceAfter, goneAfter, pollEvery = b, f, g, p }
 	beatEvery, fenceAfter, goneAfter, pollEvery = beat, fence, gone, poll
 	return back
+}
+
+// Alive reports whether a process is alive, and of how many this one keeps what it has seen.
+func (a *Agent) Alive(ctx context.Context, name string) (bool, int) {
+	alive, err := a.process.alive(ctx, a.store, name)
+	return alive && err == nil, len(a.process.seen)
 }
 
 // GoOn goes on with what was due at a time as the scheduler does.

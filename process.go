@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,12 +51,7 @@ type process struct {
 	done    chan struct{} // closed when its record is renewed no more
 
 	mu   sync.Mutex
-	seen map[string]sighting // by name: the records of others
-}
-
-type sighting struct {
-	rev store.Revision
-	at  time.Time // when it was first seen so
+	seen map[store.Revision]time.Time // when a record of others, as of a commit, was first seen
 }
 
 // write writes the record where it is as c says. Others may count the time until the next renewal from before
@@ -107,25 +103,24 @@ func (p *process) alive(ctx context.Context, st store.Store, name string) (bool,
 	}
 	key := processPlace + name
 	e, err := st.Get(ctx, key)
-	p.mu.Lock()
 	if missing(err) {
-		delete(p.seen, name)
-		p.mu.Unlock()
 		return false, nil
 	}
-	s := p.seen[name]
-	if now := time.Now(); err == nil && s.rev != e.Rev {
-		s = sighting{e.Rev, now}
-		p.seen[name] = s
-	}
-	p.mu.Unlock()
 	if err != nil {
 		return false, fmt.Errorf("arc: %s: %w", key, err)
 	}
-	if time.Since(s.at) < goneAfter {
+	now := time.Now()
+	p.mu.Lock()
+	at, is := p.seen[e.Rev]
+	if !is {
+		maps.DeleteFunc(p.seen, func(_ store.Revision, at time.Time) bool { return now.Sub(at) > 10*time.Minute })
+		at, p.seen[e.Rev] = now, now
+	}
+	p.mu.Unlock()
+	if now.Sub(at) < goneAfter {
 		return true, nil
 	}
-	_, err = st.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(s.rev)})
+	_, err = st.Commit(ctx, store.Op{Key: key, Delete: true, If: store.At(e.Rev)})
 	if errors.Is(err, store.ErrConflict) { // it is back
 		return true, nil
 	}
@@ -178,8 +173,8 @@ func (a *Agent) fence() {
 func (a *Agent) follow(seen store.Revision) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	var err error
-	for polled := time.Now(); ; {
+	var err, was error
+	for polled := time.Now(); ; was = err {
 		select {
 		case <-tick.C:
 		case <-a.base.Done():
@@ -192,7 +187,7 @@ func (a *Agent) follow(seen store.Revision) {
 			continue
 		}
 		polled = time.Now()
-		if seen, err = a.poll(a.base, seen); err != nil && a.base.Err() == nil {
+		if seen, err = a.poll(a.base, seen); err != nil && was == nil && a.base.Err() == nil {
 			a.opts.Logger.Error("arc: what other processes have changed", "error", err)
 		}
 	}

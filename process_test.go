@@ -685,7 +685,29 @@ func TestRecordNotRenewed(t *testing.T) {
 		require.NoError(t, a.Close())
 		require.Equal(t, 4, strings.Count(told.String(), "the record of this process: not renewed"), told.String())
 		require.Equal(t, 2, strings.Count(told.String(), "what was under way is canceled"))
+		require.Equal(t, 2, strings.Count(told.String(), "arc: what other processes have changed"), told.String())
+		require.LessOrEqual(t, strings.Count(told.String(), "arc: what is due"), 2)
 		require.Equal(t, 4, strings.Count(told.String(), "process=pod-1-"))
+	})
+}
+
+// Of processes that are gone for long nothing is kept.
+func TestGoneProcessesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMem()
+		a, _ := agent(t, st, arc.Host{}, nil)
+		for n := range 5 {
+			name := fmt.Sprint("pod-", n)
+			_, err := st.Commit(t.Context(), store.Op{Key: "process/" + name, Value: []byte(name)})
+			require.NoError(t, err)
+			alive, seen := a.Alive(t.Context(), name)
+			require.True(t, alive)
+			require.Equal(t, 1, seen)
+			time.Sleep(16 * time.Second)
+			alive, _ = a.Alive(t.Context(), name)
+			require.False(t, alive)
+			time.Sleep(time.Hour)
+		}
 	})
 }
 

@@ -23,11 +23,12 @@ func (a *Agent) wake() {
 // schedule goes on with runs that are due, until the Agent is shut down.
 func (a *Agent) schedule() {
 	slots := make(chan struct{}, maxResumed)
-	for {
+	for told := false; ; {
 		wait, err := a.resumeDue(slots)
-		if err != nil && a.base.Err() == nil {
+		if err != nil && !told && a.base.Err() == nil { // once, however long the store is away
 			a.opts.Logger.Error("arc: what is due", "error", err)
 		}
+		told = err != nil
 		if a.process.changer != nil {
 			wait = min(wait, beatEvery) // another process may be gone
 		}
