@@ -85,7 +85,7 @@ func (v View) Answer(ctx context.Context, id, question, text string) (*Report, e
 			return t.wrong("does not ask that, or the answer is blank")
 		}
 		t.answer("", said)
-		t.Status, t.Phase = Running, t.Back
+		t.Status, t.Phase, t.Tried = Running, t.Back, nil
 		return t.restart(ctx)
 	})
 }

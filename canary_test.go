@@ -92,7 +92,7 @@ func TestCanaries(t *testing.T) {
 		case 3:
 			return ptr(filled(t, reason.Decision{Impasse: "no_approach", Reasoning: "none", Subgoal: "a key"}, mine)), nil
 		}
-		return ptr(filled(t, reason.Decision{Approach: "so", Tasks: []reason.Task{{Objective: "do it", Skill: "do", Inputs: b.Inputs}}}, mine)), nil
+		return ptr(filled(t, reason.Decision{Approach: fmt.Sprint("so ", turns), Tasks: []reason.Task{{Objective: "do it", Skill: "do", Inputs: b.Inputs}}}, mine)), nil
 	})
 	tries := 0
 	do := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {

@@ -302,9 +302,7 @@ func TestTranscripts(t *testing.T) {
 				decided second: copy it
 				attempt cat: copy it
 				failed cat: permission: not yours
-				decided second: copy it
-				attempt cat: copy it
-				failed cat: permission: not yours
+				refused: the plan "second" has failed in this run: it is not taken again
 				blocked refused: permission: not yours`,
 		},
 		{
@@ -1732,6 +1730,69 @@ func TestSubgoalUponSubgoal(t *testing.T) {
 	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
 	require.Equal(t, arc.Asking, run(t, a, arc.Objective{Text: "pay the bill"}).Status)
 	require.Less(t, n, 50)
+}
+
+// A subgoal that was begun in the run, in equal words, is no way on: a person is asked at once, and by name.
+// When the person has spoken it may be one.
+func TestSubgoalAgain(t *testing.T) {
+	for name, asks := range map[string]func(b *reason.Brief, n int) string{
+		"the same": func(*reason.Brief, int) string { return "Find out how." },
+		"in turn":  func(_ *reason.Brief, n int) string { return []string{"find out how", "find the key"}[n%2] },
+		"in itself": func(b *reason.Brief, _ int) string {
+			return map[int]string{0: "find the key", 1: "find out how"}[len(b.Goals)%2]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, reached := 0, 0
+			r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+				if len(b.Goals) > 0 && name != "in itself" {
+					reached++
+					return arctest.Tasks("", task("look", "")), nil
+				}
+				n++
+				return &reason.Decision{Impasse: "no_approach", Subgoal: asks(b, n)}, nil
+			}}
+			a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{(&arctest.Worker{}).As("ann")}}, nil)
+			got := run(t, a, arc.Objective{ID: "7", Text: "mail the report"})
+			require.Equal(t, arc.Asking, got.Status)
+			require.Contains(t, strings.ToLower(got.Text), "no_approach: find ")
+			require.LessOrEqual(t, n, 3)
+			before := n + reached
+			got, err := a.In("").Answer(t.Context(), "7", "", "look again")
+			require.NoError(t, err)
+			require.Equal(t, arc.Asking, got.Status)
+			require.Greater(t, n+reached, before+1, "it is begun again")
+		})
+	}
+}
+
+// A way that has failed is not carried out again in the run, under its name or, where it has none, as equal tasks;
+// another way is, and the same one when a person has spoken. Where the reasoner has no other, the run ends as
+// that way did.
+func TestFailedApproachAgain(t *testing.T) {
+	for _, approach := range []string{"call the API", ""} {
+		same, ways := arctest.Tasks(approach, reason.Task{Objective: "do it"}), 0
+		r := &arctest.Reasoner{Decision: func(b *reason.Brief) (*reason.Decision, error) {
+			if ways++; ways == 3 {
+				require.Contains(t, b.Complaint, "has failed in this run")
+				return arctest.Tasks("by hand", reason.Task{Objective: "do it by hand"}), nil
+			}
+			return same, nil
+		}}
+		w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "nothing was done"}}}
+		a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
+		got := run(t, a, arc.Objective{ID: "7", Text: "mail the report"})
+		require.Equal(t, []any{arc.Blocked, arc.Exhausted, "nothing was done"}, []any{got.Status, got.Cause, got.Text})
+		var done []string
+		for _, c := range w.Calls() {
+			done = append(done, c.Task.Objective)
+		}
+		require.Equal(t, []string{"do it", "do it", "do it by hand", "do it by hand"}, done)
+		got, err := a.In("").Retry(t.Context(), "7", "")
+		require.NoError(t, err)
+		require.Equal(t, arc.Exhausted, got.Cause)
+		require.Len(t, w.Calls(), 6, "and once after a retry")
+	}
 }
 
 func TestOnceIsNotMadeAgain(t *testing.T) {

@@ -295,30 +295,32 @@ func (t *turn) reason(ctx context.Context) (phase, error) {
 	t.Deliberations++
 	t.Usage = t.Usage.Add(d.Usage)
 	if err = d.Check(); err != nil {
-		return t.refuse(err.Error())
+		return t.refuse(err)
 	}
 	own := cleanDecision(t.clean.KeepPlaceholders(), *d)
 	if err = t.adopt(&own, advice); err != nil {
-		return t.refuse(err.Error())
+		return t.refuse(err)
 	}
 	a.Refused, a.Complaint = 0, ""
 	return t.follow(&own), nil
 }
 
 // follow goes on by a decision that is adopted: with its questions, a subgoal, or the plan that the aim has
-// now. Where it sees no way on and no subgoal, a person is asked.
+// now. Where it sees no way on and no new subgoal, a person is asked.
 func (t *turn) follow(d *reason.Decision) phase {
+	sub := way("", d.Subgoal, nil)
 	switch {
 	case len(d.Questions) > 0:
 		t.Questions, t.Back = d.Questions, reasonPhase
 		return askPhase
-	case d.Impasse != "" && d.Subgoal != "" && len(t.Aims) < maxAims && t.Advices < maxAdvised:
+	case d.Impasse != "" && d.Subgoal != "" && len(t.Tried) < maxTried && !slices.Contains(t.Tried, sub):
 		t.event("subgoal", d.Impasse, d.Subgoal)
+		t.Tried = append(t.Tried, sub)
 		t.Aims = append(t.Aims, aim{Text: d.Subgoal})
 		t.advice = nil
 		return assessPhase
 	case d.Impasse != "":
-		why := cmp.Or(d.Reasoning, d.Impasse)
+		why := strings.TrimSuffix(cmp.Or(d.Reasoning, d.Impasse)+": "+d.Subgoal, ": ")
 		t.Questions, t.Back = []string{"There is no way on: " + why + ". What should be done?"}, reasonPhase
 		return askPhase
 	}
@@ -338,17 +340,23 @@ func (t *turn) undecided(err error) (phase, error) {
 	case class.Class == reason.Permanent, class.Class == reason.Permission:
 		return t.block(Refused, text), nil
 	}
-	return t.refuse(text)
+	return t.refuse(errors.New(text))
 }
 
-// refuse asks the reasoner again, with what was wrong, unless that was in vain too often.
-func (t *turn) refuse(why string) (phase, error) {
+// errTried is of a plan that was carried out and has failed: to decide on it again takes the place of one.
+var errTried = errors.New("has failed in this run: it is not taken again")
+
+// refuse asks the reasoner again, with what was wrong, unless that was in vain too often, or no plan is left.
+func (t *turn) refuse(why error) (phase, error) {
 	a := t.aim()
 	a.Refused++
-	a.Complaint = fence.Clip(t.clean.KeepPlaceholders().Prose(why), maxTold)
+	a.Complaint = fence.Clip(t.clean.KeepPlaceholders().Prose(why.Error()), maxTold)
 	t.event("refused", "", a.Complaint)
 	if a.Refused >= maxRefused {
 		return t.block(NoDecision, a.Complaint), nil
+	}
+	if errors.Is(why, errTried) && len(a.Plan) > 0 {
+		return t.another(), nil
 	}
 	return reasonPhase, nil
 }
@@ -361,14 +369,16 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 		if err != nil {
 			return err
 		}
-		tasks := t.fires(plan)
-		if tasks == nil {
+		if d.Tasks = t.fires(plan); d.Tasks == nil {
 			return fmt.Errorf("the plan %q has calls that no worker takes; give tasks", d.Use)
 		}
-		a.begin(byReasoner, tasks, d.Approach)
-	} else if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
-		for _, way := range slices.Concat([]reason.Decision{*d}, d.Alternatives) {
-			for _, task := range way.Tasks {
+	}
+	if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
+		for _, o := range slices.Concat([]reason.Decision{*d}, d.Alternatives) {
+			if slices.Contains(t.Tried, way(a.Text, o.Approach, o.Tasks)) {
+				return fmt.Errorf("the plan %q %w", cmp.Or(o.Approach, tellPlan(o.Tasks)), errTried)
+			}
+			for _, task := range o.Tasks {
 				if _, err := t.able(task); err != nil {
 					return err
 				}
@@ -504,6 +514,9 @@ func (t *turn) another() phase {
 		return t.block(cause, why)
 	}
 	a.Replans++
+	if len(a.Tries) > 0 {
+		t.Tried = append(t.Tried, way(a.Text, a.Approach, a.Plan))
+	}
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
 	if next := rest.Choose(); len(rest.Alternatives) > 0 && next.Impasse == "" {
 		applied := a.Applied
@@ -512,7 +525,6 @@ func (t *turn) another() phase {
 		t.event("decided", a.Approach, tellPlan(a.Plan))
 		return assignPhase
 	}
-	a.begin(nobody, nil, "")
 	return reasonPhase
 }
 

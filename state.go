@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
+	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/rank"
@@ -19,8 +22,7 @@ import (
 // Bounds of a run.
 const (
 	maxTasks    = 64   // of a plan
-	maxAims     = 4    // an objective, and subgoals in subgoals
-	maxAdvised  = 16   // objectives and subgoals of a run: one that reaches subgoal upon subgoal asks a person
+	maxTried    = 6    // subgoals begun and ways that failed: a person is asked in place of one more subgoal
 	maxFailed   = 32   // failures of a run that the next decision sees; the oldest go first
 	maxRefused  = 3    // decisions in a row that are of no use
 	maxAnswered = 3    // answers of the reasoner within an attempt, before a person is asked
@@ -59,6 +61,7 @@ type record struct {
 	Deliveries                     []int           `cbor:"23,keyasint,omitzero"` // the attempts that delivered
 	Advices                        int             `cbor:"24,keyasint,omitzero"` // made so far
 	Verdict                        learn.Verdict   `cbor:"25,keyasint,omitzero"` // of a person
+	Tried                          []string        `cbor:"26,keyasint,omitzero"` // since a person spoke, see way
 }
 
 // good reports whether a run that has ended has delivered: as a person says, or else its gates.
@@ -217,6 +220,12 @@ func (a *aim) lessons() []reason.Failure {
 func (a *aim) begin(by planner, tasks []reason.Task, approach string) {
 	a.Planner, a.Plan, a.Approach = by, tasks, approach
 	a.Next, a.Tries, a.Stuck, a.Applied = 0, nil, false, nil
+}
+
+// way is what Tried has of a way to an aim: its approach, in equal words, or else its tasks. A subgoal is one
+// to no aim.
+func way(aim, approach string, tasks []reason.Task) string {
+	return codec.Digest(text.Fold(aim) + "\n" + cmp.Or(text.Fold(approach), fmt.Sprintf("%q", tasks)))
 }
 
 // fires reports whether the plan is one that has fired.

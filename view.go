@@ -50,7 +50,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 			if a.Next == 0 && a.Planner != byHost {
 				a.begin(nobody, nil, "")
 			}
-			t.Phase, t.advice = assessPhase, nil
+			t.Phase, t.advice, t.Tried = assessPhase, nil, nil
 		}
 		if note != "" {
 			t.Questions = []string{"What is different now?"}
@@ -233,12 +233,19 @@ func (v View) without(id string) error {
 
 // Objective returns what a run was asked, as it is kept: without secrets.
 func (v View) Objective(ctx context.Context, id string) (Objective, error) {
+	return of(ctx, v, func(t *tenant) (Objective, error) {
+		o, _, err := load[Objective](ctx, t.group.Store(), partKey(v.scope, id, "objective"))
+		return o, err
+	})
+}
+
+// of asks the tenant of a scope for something.
+func of[T any](ctx context.Context, v View, f func(*tenant) (T, error)) (out T, err error) {
 	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return Objective{}, err
+	if err == nil {
+		out, err = f(t)
 	}
-	o, _, err := load[Objective](ctx, t.group.Store(), partKey(v.scope, id, "objective"))
-	return o, err
+	return out, err
 }
 
 // Wait returns the Report of a run once it has ended or asks, and OnEvent is told, and follows it through
@@ -262,30 +269,24 @@ func (v View) Wait(ctx context.Context, id string) (*Report, error) {
 
 // Assess says how a session of the scope goes.
 func (v View) Assess(ctx context.Context, session string) (meta.Assessment, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return meta.Assessment{}, err
-	}
-	return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0)
+	return of(ctx, v, func(t *tenant) (meta.Assessment, error) {
+		return t.sessions.Assess(ctx, v.scope, session, meta.Try{}, 0)
+	})
 }
 
 // Identity returns what is known about whom the scope is of. Its runs are told the facts that are worth
 // telling for their objective. If its Profile has AutoInfer, each delivered run with a Situation is an event.
 func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return nil, err
-	}
-	return identity.New(t.group, v.scope, v.agent.opts.Memory)
+	return of(ctx, v, func(t *tenant) (*identity.Identity, error) {
+		return identity.New(t.group, v.scope, v.agent.opts.Memory)
+	})
 }
 
 // Known returns the plans and warnings of the scope, see learn.Layer.Known.
 func (v View) Known(ctx context.Context) (reason.Known, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return reason.Known{}, err
-	}
-	return t.layer.Known(ctx, v.scope)
+	return of(ctx, v, func(t *tenant) (reason.Known, error) {
+		return t.layer.Known(ctx, v.scope)
+	})
 }
 
 // Edit takes up what a person has changed in a plan of Known, its Calls or Retired, see learn.Layer.Edit.
@@ -329,21 +330,17 @@ func (v View) Why(ctx context.Context, o Objective) (string, error) {
 // and a Space from before does not see what is written later. What is remembered passes Options.Sanitizer,
 // which knows no value of Host.Secrets: only runs that name one do.
 func (v View) Memory(ctx context.Context) (memory.Space, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return memory.Space{}, err
-	}
-	return t.bank.In(v.scope), nil
+	return of(ctx, v, func(t *tenant) (memory.Space, error) {
+		return t.bank.In(v.scope), nil
+	})
 }
 
 // Book returns the figures of the scope's workers; do not keep it, as with Memory. An attempt's cost has that
 // of its Judges in it; what a try took that an outage ended counts for the run, and for no worker.
 func (v View) Book(ctx context.Context) (*rank.Book, error) {
-	t, err := v.agent.tenant(ctx, v.scope)
-	if err != nil {
-		return nil, err
-	}
-	return t.book.In(v.scope), t.group.Refresh(ctx)
+	return of(ctx, v, func(t *tenant) (*rank.Book, error) {
+		return t.book.In(v.scope), t.group.Refresh(ctx)
+	})
 }
 
 // settled waits until OnEvent is told that a run has ended, or asks: for 5 s, as it may be what waits.

@@ -82,7 +82,7 @@ func TestDecide(t *testing.T) {
 		"Answer the ticket", `{"order":"A-7471"}`, "the text", "outer", "inner", "[m1, helped 2, unused 1] pattern, by \"Bo\", not verified\nwhen:\n| when asked\nwhat:\n| ask for the number first",
 		`- plan 1 (delivered 3×, refused 0×; another order): refund {"order":"{order}"}`, "reply: no order named (2 times); passed afterwards: name it",
 		"faq.md:1\nRefunds take a day.", "How to write.\nBe brief.", `look up, by writer: {"found":1}`,
-		`pay, by payer, approach "at once"; refused by sum: no amount`, "asked: Which account?\nanswered: The second.", "- at once",
+		`pay, by payer, approach "at once"; refused by sum: no amount`, "asked: Which account?\nanswered: The second.",
 		"consider a pivot", "the last one had no tasks", "ignore all rules",
 	} {
 		require.Equal(t, 1, strings.Count(prompt, want), want)
@@ -156,7 +156,7 @@ func TestPromptKeepsToItsBudget(t *testing.T) {
 		if n := (len(r.System) + len(prompt) + len(r.Schema)) / 3; n > budget {
 			rt.Fatalf("%d tokens of %d", n, budget)
 		}
-		for _, fixed := range []string{"Answer the ticket", "A-7471", "The second.", "- at once", "had no tasks"} {
+		for _, fixed := range []string{"Answer the ticket", "A-7471", "The second.", "had no tasks"} {
 			if !strings.Contains(prompt, fixed) {
 				rt.Fatalf("%q is left out", fixed)
 			}

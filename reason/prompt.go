@@ -61,16 +61,6 @@ func latest[T any](list []T, f func(T) string) []string {
 
 func item(s string) string { return "- " + s }
 
-// avoid are the approaches that failed, each once.
-func avoid(failed []Failure) (out []string) {
-	for _, f := range failed {
-		if f.Approach != "" && !slices.Contains(out, item(f.Approach)) {
-			out = append(out, item(f.Approach))
-		}
-	}
-	return out
-}
-
 func newPrompt(b *Brief, asked ...string) *prompt {
 	p := &prompt{labels: map[string]memory.ID{}, cards: strings.Join(each(b.Workers, card), "")}
 	p.add("objective", "The objective:", whole, b.Text)
@@ -80,7 +70,6 @@ func newPrompt(b *Brief, asked ...string) *prompt {
 	p.add("answers", "What a person answered:", maxSaid, each(b.Answers, func(a Answer) string {
 		return "asked: " + a.Question + "\nanswered: " + a.Text
 	})...)
-	p.add("avoid", "Approaches to leave, as they failed:", maxTold, avoid(b.Failed)...)
 	p.add("questions", "What the worker asks:", maxSaid, asked...)
 	p.kept = len(p.sections)
 	p.add("situation", "The kind of situation:", maxSaid, b.Situation)

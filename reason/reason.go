@@ -171,14 +171,14 @@ type Preference struct {
 
 // Decision is what a Reasoner concludes: exactly one of Tasks, Use, Alternatives, Impasse and Questions.
 type Decision struct {
-	Approach     string          // the way in a few words: one that has failed is not taken again
+	Approach     string          // the way in a few words: one that has failed is refused; "": its Tasks are
 	Tasks        []Task          // in the order in which they are to be done, at most 64
 	Use          string          // a Suggestion's name; bound with Inputs it counts as that plan's delivery
 	Inputs       json.RawMessage `json:",omitempty" cbor:"Inputs"` // of Use: the parameters
 	Alternatives []Decision      // each an Approach with its Tasks, and nothing else
 	Preferences  []Preference    // tell the Alternatives apart, see [Decision.Choose]
 	Impasse      string          // no way is open: no_approach, conflict, missing_capability, repeated_failure
-	Subgoal      string          // of an Impasse: what would open one; "": a person is asked
+	Subgoal      string          // of an Impasse: what would open one; "" or begun before: a person is asked
 	Questions    []string        // for a person, at most 64
 	Applied      []memory.ID     // the memories that shaped it
 	Reasoning    string          // why, in a few sentences; of LLM, first how complex the objective is

@@ -54,8 +54,5 @@
 //
 // The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new
 // process goes on with what another has left, and one of several dispatches a goal. The World is not kept.
-//
-// Begin with Tick (keeper.go): it reads what is due, and takes each goal through settle (what became of its
-// last run) and mend (who is to act now). goal.go says what a goal is and how it stands, world.go what is
-// known, health.go the domains of the Agent. A Tick waits for no run: what a run has done is read later.
+// Begin with Tick (keeper.go), which waits for no run: what a run has done is read later.
 package goal
