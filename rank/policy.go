@@ -30,7 +30,8 @@ func (p policy) Score(ctx context.Context, t Task, cs []Candidate) ([]Scored, er
 // Observed returns the policy of the self-improving loop. A candidate with five judged samples or more (of
 // its last 200) scores 2.0·success + 0.5·confidence on success − 0.3·clamp(mean wall time in minutes, 0, 2),
 // where confidence counts from five samples with one, and time of all attempts. All others score their Prior.
-// Ties go to the larger Prior, then the smaller Blast, then the order given. It does not explore.
+// Ties go to the larger Prior, then the smaller Blast, then the order given. It does not explore. After an
+// outage of 200 attempts nothing is left to score by; what Learned and Ladder go by an outage leaves.
 func (b *Book) Observed() Policy { return policy{b, observed} }
 
 // The constants of Observed.
