@@ -33,7 +33,8 @@ func Copied(own, strangers, complaints []string) func(value string) bool {
 	inMine, inTheirs, inRefused := finder(spelt(strings.Join(own, "\n"))), finder(theirs), finder(refused)
 	copied := func(p string) bool { return inTheirs(p) && !inMine(p) }
 	made := addresses(strings.Join(strangers, "\n"))
-	made = slices.DeleteFunc(made, func(p string) bool { return !copied(p) })
+	slices.Sort(made) // a page may name one a thousand times
+	made = slices.DeleteFunc(slices.Compact(made), func(p string) bool { return !copied(p) })
 	return func(value string) bool {
 		said := spelt(value)
 		letters := []rune(said)
