@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arc-learn/arc/act"
@@ -10,9 +11,9 @@ import (
 )
 
 // prompt is what the model is told of its task: what is known of such cases, in the words in which every
-// model is told of it, then the task, each part between marks that no text in it can forge. Like are the
-// suggested plans that these tools can make.
-func prompt(c *act.Call, like []reason.Suggestion) string {
+// model is told of it, then the task, each part between marks that no text in it can forge. Of plans of like
+// cases it is told those that the tools can make: others are of tasks, for a planner.
+func prompt(c *act.Call, tools map[string]*Tool) string {
 	type part struct{ name, note, body string }
 	var parts []part
 	add := func(name, note string, lines ...string) {
@@ -39,7 +40,10 @@ func prompt(c *act.Call, like []reason.Suggestion) string {
 	mark := fence.Mark(each(parts, func(p part) string { return p.body })...)
 	var b strings.Builder
 	known := c.Known
-	known.Suggestions = like
+	foreign := func(p reason.PlanCall) bool { return tools[p.Name] == nil }
+	known.Suggestions = slices.DeleteFunc(slices.Clone(known.Suggestions), func(s reason.Suggestion) bool {
+		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, foreign)
+	})
 	if words := known.Prompt(); words != "" {
 		b.WriteString(words + "\n")
 	}

@@ -36,6 +36,7 @@ const (
 	maxShown  = 16 << 10  // bytes of a result that the model is shown
 	together  = 8         // calls of an answer that are made at a time
 	repairs   = 2         // answers that may be asked for again because they cannot be used
+	maxIdle   = 5         // answers in a row whose calls bring nothing new
 )
 
 // executor is what New returns.
@@ -56,8 +57,9 @@ type executor struct {
 // the schema or have over 240 KiB, a tool's error, a person's no, and of a result the first 16 KiB. What a
 // person has denied is denied unasked for equal inputs, until the next attempt. An answer that is empty, cut
 // off (its calls are not made) or not of the schema is asked for again, twice at most. A refusal ends the
-// attempt, and so do three answers with the same calls of which none fits. While a person has to rule on one
-// call of an answer, the others are made and kept.
+// attempt, and so do five answers in a row whose calls have all been made in it before, with the same result:
+// a tool that is asked until something happens had better wait itself, or say how far it is. While a person
+// has to rule on one call of an answer, the others are made and kept.
 //
 // Where a plan Fires, its calls, which are bound to the case, are made without asking the model, as long as
 // each returns what it returned when the plan was recorded; of values of the Call's Inputs, what counts is
@@ -84,6 +86,7 @@ type attempt struct {
 	messages []reason.Message
 	made     []made // in the order of the answers
 	usage    *reason.Usage
+	idle     int // the last answers of the model whose calls brought nothing new
 }
 
 // made is a call of a tool that has ended.
@@ -119,11 +122,11 @@ func (x *executor) Execute(ctx context.Context, c *act.Call) (*act.Result, error
 
 // run makes the attempt and writes the final answer into r.
 func (a *attempt) run(ctx context.Context, r *act.Result) error {
-	a.say(reason.Message{Role: reason.RoleUser, Text: prompt(a.call, a.like())})
+	a.say(reason.Message{Role: reason.RoleUser, Text: prompt(a.call, a.tools)})
 	if err := a.replay(ctx); err != nil {
 		return err
 	}
-	r.FiredCalls = len(a.made)
+	r.FiredCalls, a.idle = len(a.made), 0 // a plan may well make equal calls: it was right
 	for n, mended := 1, 0; ; n++ {
 		answer, err := act.Step(ctx, fmt.Sprintf("answer %d", n), nil, a.generate, act.Sanitized())
 		if err != nil {
@@ -191,14 +194,6 @@ func (a *attempt) replay(ctx context.Context) error {
 	return nil
 }
 
-// like are the plans of like cases that these tools can make: others are of tasks, for a planner.
-func (a *attempt) like() []reason.Suggestion {
-	foreign := func(p reason.PlanCall) bool { return a.tools[p.Name] == nil }
-	return slices.DeleteFunc(slices.Clone(a.call.Suggestions), func(s reason.Suggestion) bool {
-		return len(s.Calls) == 0 || slices.ContainsFunc(s.Calls, foreign)
-	})
-}
-
 // generate asks the model. An answer that cannot be used is asked for again.
 func (a *attempt) generate(ctx context.Context) (*reason.Response, error) {
 	if err := a.affords(); err != nil {
@@ -242,8 +237,9 @@ func (a *attempt) affords() error {
 	if usd := cmp.Or(u.CostUSD, u.EstimateUSD); most.CostUSD != nil && usd != nil && !(*usd < *most.CostUSD) {
 		return fmt.Errorf("the attempt took $%.4f of $%.4f", *usd, *most.CostUSD)
 	}
-	if len(a.made) >= maxCalls+together { // it was told that no calls are left
-		return fmt.Errorf("the model goes on calling after %d calls", len(a.made))
+	if a.idle >= maxIdle {
+		last := a.made[len(a.made)-1]
+		return &reason.Error{Err: fmt.Errorf("the model goes on calling %s: %s", last.Name, last.Shown)}
 	}
 	return nil
 }
@@ -256,7 +252,7 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	var wg sync.WaitGroup
 	for i, c := range calls {
 		if len(a.made)+i >= maxCalls {
-			ends[i].Name, ends[i].Failed, ends[i].Shown = c.Name, true, "Error: no calls are left: answer now"
+			ends[i].Name, ends[i].Failed, ends[i].Shown = "tools", true, "Error: no calls are left: answer now"
 			continue
 		}
 		wg.Go(func() {
@@ -270,16 +266,16 @@ func (a *attempt) callAll(ctx context.Context, n int, calls []reason.ToolCall) e
 	if err := joined(errs); err != nil {
 		return err
 	}
+	a.idle++
 	for i, m := range ends {
-		a.made = append(a.made, m)
+		if slices.ContainsFunc(a.made, func(was made) bool { return reflect.DeepEqual(was, m) }) {
+			m.Shown += "\n(the same call has returned the same before)"
+		} else {
+			a.idle = 0
+		}
 		a.say(reason.Message{Role: reason.RoleTool, CallID: calls[i].ID, Text: m.Shown})
 	}
-	fits := func(c reason.ToolCall) bool { return a.unfit(c) == nil }
-	last := a.made[max(0, len(a.made)-3*len(ends)):]
-	if !slices.ContainsFunc(calls, fits) && reflect.DeepEqual(last, slices.Repeat(ends, 3)) {
-		again := fmt.Errorf("the model goes on calling %s: %s", ends[0].Name, ends[0].Shown)
-		return &reason.Error{Class: reason.Invalid, Err: again}
-	}
+	a.made = append(a.made, ends...)
 	return nil
 }
 

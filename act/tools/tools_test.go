@@ -603,8 +603,8 @@ func TestGoexit(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	loop := func(price *float64) *model {
-		return &model{answer: func(int, *reason.Request) (*reason.Response, error) {
-			r := calls("stock", `{}`, "stock", `{}`)
+		return &model{answer: func(n int, _ *reason.Request) (*reason.Response, error) {
+			r := calls("lookup", fmt.Sprintf(`{"order":"A-%d"}`, n), "lookup", fmt.Sprintf(`{"order":"B-%d"}`, n))
 			r.Usage.CostUSD = price
 			return r, nil
 		}}
@@ -618,14 +618,14 @@ func TestBounds(t *testing.T) {
 		calls   int
 		says    string
 	}{
-		{"calls of tools", tools.Options{}, nil, 36, 64, "goes on calling"},
+		{"calls of tools", tools.Options{}, nil, 38, 64, "goes on calling tools: Error: no calls are left"},
 		{"calls of the model", tools.Options{Max: reason.Usage{Calls: 4}}, nil, 4, 8, "4 of 4 calls"},
 		{"tokens", tools.Options{Max: reason.Usage{Input: 300}}, nil, 3, 6, "300 of 300 input tokens"},
 		{"dollars", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, &price, 2, 4, "$0.0400 of $0.0300"},
 		{"calls below 0", tools.Options{Max: reason.Usage{Calls: -1}}, nil, 0, 0, "0 of -1 calls"},
 		{"tokens below 0", tools.Options{Max: reason.Usage{Output: -5}}, nil, 0, 0, "0 of -5 output tokens"},
 		{"dollars that are no number", tools.Options{Max: reason.Usage{CostUSD: new(math.NaN())}}, &price, 1, 2, "of $NaN"},
-		{"an unknown price is no bound", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, nil, 36, 64, "goes on calling"},
+		{"an unknown price is no bound", tools.Options{Max: reason.Usage{CostUSD: new(.03)}}, nil, 38, 64, "goes on calling tools: Error: no calls are left"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, m := &shop{}, loop(c.price)
@@ -646,33 +646,45 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A model whose arguments are no JSON is told so, and one that goes on with them is asked no fourth time.
-func TestCallsThatNeverFit(t *testing.T) {
-	for name, bad := range map[string]*reason.Response{
-		"inputs: no JSON: unexpected EOF": calls("lookup", `{"order":"A-1`, "lookup", `{"order":"A-1`),
-		"there is no tool":                calls("look", `{"order":"A-1"}`),
+// A model that makes the calls again that it has made, with the same results, is told so, and the attempt ends
+// after five such answers in a row, also where calls take turns or do not fit. What is new begins the count again.
+func TestCallsThatBringNothingNew(t *testing.T) {
+	same := "\n(the same call has returned the same before)"
+	for name, turns := range map[string][]*reason.Response{
+		"inputs: no JSON: unexpected EOF": {calls("lookup", `{"order":"A-1`, "lookup", `{"order":"A-1`)},
+		"there is no tool":                {calls("look", `{"order":"A-1"}`)},
+		"stock: 7":                        {calls("stock", `{}`), calls("lookup", `{"order":"A-1"}`)},
 	} {
-		m, s := script(calls("stock", `{}`), bad, bad, says("seven")), &shop{}
+		m, s := &model{answer: func(n int, _ *reason.Request) (*reason.Response, error) {
+			if n == 5 {
+				return calls("lookup", `{"order":"N-1"}`), nil
+			}
+			return turns[n%len(turns)], nil
+		}}, &shop{}
 		a := try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), nil)
-		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
-		require.Contains(t, m.asked[2].Messages[4].Text, name)
-
-		m = script(bad, calls("stock", `{}`), bad, bad, bad, says("too late"))
-		a = try(t, store.NewMem(), tools.New(m, nil, s.tools(act.Gated)...), nil)
-		require.Equal(t, reason.Invalid, class(a))
-		require.Contains(t, a.Complaint, "goes on calling look")
+		require.Equal(t, rank.Failed, a.Outcome, a.Complaint)
+		require.Contains(t, a.Complaint, "goes on calling")
 		require.Contains(t, a.Complaint, name)
-		require.Len(t, m.asked, 5)
+		asked := m.asked[len(m.asked)-1].Messages
+		require.Len(t, m.asked, 10)
+		require.True(t, strings.HasSuffix(asked[len(asked)-1].Text, same))
+		require.False(t, strings.HasSuffix(asked[2].Text, same))
+	}
 
-		// What a tool says itself may be another thing the next time.
-		poll := calls("lookup", `{"order":"A-1"}`)
-		m = script(poll, poll, poll, poll, says("not yet"))
-		a = try(t, store.NewMem(), tools.New(m, nil, tools.Func("lookup", "", func(context.Context, struct {
-			Order string `json:"order"`
-		}) (string, error) {
-			return "", errors.New("not yet")
-		})), nil)
-		require.Equal(t, rank.Delivered, a.Outcome, a.Complaint)
+	// What a tool says may be another thing the next time, and then it is new.
+	for _, last := range []string{"not yet", "now"} {
+		asked := 0
+		poll := tools.Func("poll", "", func(context.Context, struct{}) (string, error) {
+			if asked++; asked == 5 {
+				return last, nil
+			}
+			return "not yet", nil
+		})
+		again := calls("poll", `{}`)
+		m := script(again, again, again, again, again, says("done"))
+		require.Equal(t, rank.Delivered, try(t, store.NewMem(), tools.New(m, nil, poll), nil).Outcome)
+		tells := strings.HasSuffix(m.asked[5].Messages[10].Text, same)
+		require.Equal(t, last == "not yet", tells)
 	}
 }
 
