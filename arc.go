@@ -46,7 +46,7 @@ type Host struct {
 
 // Options of an Agent. Nil and the zero value are the defaults.
 type Options struct {
-	Scope    memory.Scope  // of an Objective that has none
+	Scope    memory.Scope  // of an Objective that has none, and is not run for another run
 	Attempts int           // at a task by one plan, over all workers, of which each tries twice at most; 0: 4
 	Replans  int           // plans after the first one; 0: 2; negative: none
 	Patience time.Duration // how long a run waits for an outage to pass; 0: an hour

@@ -4,6 +4,7 @@ package arc_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ import (
 	"github.com/arc-learn/arc/act"
 	"github.com/arc-learn/arc/act/tools"
 	"github.com/arc-learn/arc/arctest"
+	"github.com/arc-learn/arc/memory"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/store"
 	"github.com/arc-learn/arc/store/storetest"
@@ -152,6 +154,97 @@ func TestKill(t *testing.T) {
 		}
 	}
 	t.Logf("killed after %v; asked in %d of %d runs", killed, asked, *kills)
+}
+
+// TestKillBelow is TestKill of runs below a run, three deep, whose workers know nothing of crashes: each call
+// of Run goes on with the run that it began before, and nothing is paid twice.
+func TestKillBelow(t *testing.T) {
+	if dir := os.Getenv("ARC_CLERK"); dir != "" {
+		require.NoError(t, threeDeep(dir))
+		return
+	}
+	killed, asked := map[string]int{}, 0
+	for round := range *kills {
+		draw, dir, paid := rand.New(rand.NewPCG(4, uint64(round))), t.TempDir(), 0
+		for last := ""; last != "settled"; {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestKillBelow$")
+			cmd.Env = append(os.Environ(), "ARC_CLERK="+dir)
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			at := draw.IntN(16) // of about 14 lines
+			for lines, n := bufio.NewScanner(out), 0; lines.Scan(); {
+				_, did, ok := strings.Cut(lines.Text(), "top did ")
+				if !ok {
+					continue
+				}
+				switch last = did; did {
+				case "pay":
+					paid++
+				case "ask":
+					asked++
+				}
+				if n++; n == at {
+					for end := time.Now().Add(time.Duration(draw.IntN(3000)) * time.Microsecond); time.Now().Before(end); {
+					}
+					killed[did]++
+					_ = cmd.Process.Kill()
+				}
+			}
+			if err = cmd.Wait(); last != "settled" {
+				require.ErrorContains(t, err, "killed", "round %d", round)
+			}
+		}
+		require.LessOrEqual(t, paid, 1, "round %d", round)
+	}
+	t.Logf("killed after %v; asked in %d of %d", killed, asked, *kills)
+}
+
+// threeDeep is a process of TestKillBelow: it ends when all three runs have, or the lowest asks whether it has paid.
+func threeDeep(dir string) error {
+	ctx, did := context.Background(), func(what string) { fmt.Println("top did " + what) }
+	a, err := arc.Open(ctx, dir, arc.Host{}, &arc.Options{OnEvent: func(_ memory.Scope, _ string, e arc.Event) { did(e.Kind) }})
+	if err != nil {
+		return err
+	}
+	hand := act.ExecutorFunc(func(ctx context.Context, c *act.Call) (*act.Result, error) {
+		_, err := act.Step(ctx, "pay", nil, func(context.Context) (bool, error) {
+			did("pay")
+			return true, nil
+		}, act.Irreversible())
+		return &act.Result{Text: "paid"}, err
+	})
+	workers := []act.Worker{below(&a, "lead", "crew"), below(&a, "crew", "hand"),
+		{Name: "hand", ByName: true, Executor: hand, Gates: []act.Gate{act.NoGate}}}
+	workers[0].ByName = false
+	if err := a.SetWorkers(workers); err != nil {
+		return err
+	}
+	_, err = a.In("").Report(ctx, "7")
+	if errors.Is(err, store.ErrNotFound) {
+		_, err = a.Run(ctx, arc.Objective{ID: "7", Text: "pay"})
+	}
+	for ended := 0; err == nil && ended < 3; time.Sleep(time.Millisecond) {
+		ended = 0
+		n := 0
+		for r, e := range a.In("").Runs(ctx) {
+			n++
+			switch err = cmp.Or(err, e); {
+			case e != nil:
+			case n > 3:
+				return fmt.Errorf("another run: %s", r.ID)
+			case r.Status == arc.Delivered:
+				ended++
+			case r.Status == arc.Blocked:
+				return fmt.Errorf("%s is blocked: %s", r.ID, r.Text)
+			case settled(r):
+				did("ask")
+				ended = 3
+			}
+		}
+	}
+	did("settled")
+	return errors.Join(err, a.Close())
 }
 
 // oneOfThree is a process of TestKillOneOfThree: it ends when all runs have.

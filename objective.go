@@ -16,7 +16,7 @@ import (
 
 // Objective is what an Agent is to reach.
 type Objective struct {
-	// ID is that of the run, unique in its scope, at most 240 bytes: the same is the same run. "": one is made.
+	// ID is the run's, unique in its scope, up to 240 bytes: one ID, one run. "": made, below a run by this.
 	ID string `cbor:",omitzero"`
 
 	Text      string          `cbor:",omitzero"`                   // at most 64 KiB
@@ -29,7 +29,7 @@ type Objective struct {
 	Data json.RawMessage `json:",omitempty" cbor:",omitzero"`
 
 	Session    string         `cbor:",omitzero"` // its runs are assessed together, and not told of each other
-	Scope      memory.Scope   `cbor:",omitzero"` // "": Options.Scope
+	Scope      memory.Scope   `cbor:",omitzero"` // "": that of the run above, or Options.Scope
 	Lessons    memory.Scope   `cbor:",omitzero"` // where plans and figures are shared: Scope or above; "": Scope
 	Also       []memory.Scope `cbor:",omitzero"` // scopes of the tenant that are recalled from, too
 	Conditions []string       `cbor:",omitzero"` // what else must hold for the same plan to be right

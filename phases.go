@@ -57,6 +57,7 @@ var phases = map[phase]func(*turn, context.Context) (phase, error){
 // drive takes step after step until the run ends, or needs a person.
 func (t *turn) drive(ctx context.Context) error {
 	ctx = act.WithJournal(ctx, t.journal, t.clean)
+	ctx = context.WithValue(ctx, place{}, place{cmp.Or(string(t.Scope), "_"), t.ID})
 	for t.Status == Running {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -66,9 +67,6 @@ func (t *turn) drive(ctx context.Context) error {
 				return t.tooLarge(ctx, err)
 			}
 			return err
-		}
-		if t.Status == Delivered && t.objective.Situation != "" && !t.objective.Fresh {
-			t.observe(ctx)
 		}
 		if t.Status == Waiting && !t.Wait.Since.IsZero() && !t.unasked {
 			if err := t.sleep(ctx); err != nil {
@@ -559,8 +557,9 @@ func (t *turn) act(ctx context.Context) (phase, error) {
 	}
 	began := t.now()
 	made := runner.Run(ctx, c)
-	if ctx.Err() != nil && made.Outcome != rank.Delivered {
-		return "", context.Cause(ctx)
+	shut := made.Err != nil && errors.Is(made.Err, ErrClosed) && t.agent.stop.Err() != nil // of a run below
+	if (ctx.Err() != nil || shut) && made.Outcome != rank.Delivered {
+		return "", cmp.Or(context.Cause(ctx), errLeft)
 	}
 	if err := t.journal.Err(); err != nil { // it says nothing about the worker
 		return "", err

@@ -69,11 +69,12 @@ func (a *Agent) Events(ctx context.Context, o Objective) iter.Seq2[Event, error]
 
 // door returns the objective with its defaults and without secrets.
 func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanitizer, error) {
-	o.Scope = cmp.Or(o.Scope, a.opts.Scope)
-	o.Scope, o.Lessons = plain(o.Scope), plain(o.Lessons)
-	o.Lessons = cmp.Or(o.Lessons, o.Scope)
-	if o.ID == "" {
-		o.ID = a.opts.Now().UTC().Format("20060102-150405-") + rand.Text()[:10] // it sorts by its time
+	above, _ := ctx.Value(place{}).(place)
+	o.Scope = plain(cmp.Or(o.Scope, memory.Scope(above.scope), a.opts.Scope))
+	o.Lessons = cmp.Or(plain(o.Lessons), o.Scope)
+	made := o.ID == ""
+	if made { // it sorts by its time
+		o.ID = cmp.Or(fence.Cut(above.id, maxRunID-17), a.now().Format("20060102-150405-")+rand.Text()[:10])
 	}
 	if err := o.check(); err != nil {
 		return o, nil, err
@@ -82,12 +83,17 @@ func (a *Agent) door(ctx context.Context, o Objective) (Objective, *redact.Sanit
 	if err == nil {
 		o.clean(clean)
 	}
+	if made && above.id != "" { // the same objective is the same run
+		raw, _ := codec.Marshal(o) // whose error run returns
+		o.ID += "/" + fence.Mark(above.scope, above.id, string(raw))
+	}
 	return o, clean, err
 }
 
 // run is Run, with somebody who is told of the events. The ID of a fresh run is new: nothing is read for it.
 func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report, error) {
-	fresh := o.ID == ""
+	above, _ := ctx.Value(place{}).(place)
+	below, fresh, began := o.ID == "" && above.id != "", o.ID == "" && above.id == "", a.now()
 	o, clean, err := a.door(ctx, o)
 	if err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 		return nil, fmt.Errorf("%w: %w", ErrObjective, err)
 	}
 	digest := sha256.Sum256(raw)
-	return a.workOn(ctx, o.Scope, o.ID, fresh, func(ctx context.Context, t *turn) error {
+	work := func(ctx context.Context, t *turn) error {
 		t.tell = tell
 		if t.record != nil {
 			if !bytes.Equal(t.Digest, digest[:16]) {
@@ -112,7 +118,16 @@ func (a *Agent) run(ctx context.Context, o Objective, tell func(Event)) (*Report
 			return b.Put(partKey(o.Scope, o.ID, "objective"), raw, store.Any) // the record is absent
 		})
 		return t.drive(ctx)
-	})
+	}
+	r, err := a.workOn(ctx, o.Scope, o.ID, fresh, work)
+	for below && errors.Is(err, ErrRunning) && ctx.Err() == nil { // by a scheduler, or a twin
+		_, _ = View{agent: a, scope: o.Scope}.Wait(ctx, o.ID) // what goes wrong, the next look finds
+		r, err = a.workOn(ctx, o.Scope, o.ID, false, work)
+	}
+	if below && err == nil && r.Ended.Before(began) && (r.Cause == Exhausted || r.Cause == Outage) {
+		return View{agent: a, scope: o.Scope}.Retry(ctx, o.ID, "")
+	}
+	return r, err
 }
 
 // Thought is what a run would begin with. Its Report says where the run would stand: running, asking,

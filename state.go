@@ -64,6 +64,9 @@ type record struct {
 	Tried                          []string        `cbor:"26,keyasint,omitzero"` // since a person spoke, see way
 }
 
+// place is where a run is, in "_" for the empty scope. The context of all that is done for a run has its own.
+type place struct{ scope, id string }
+
 // good reports whether a run that has ended has delivered: as a person says, or else its gates.
 func (r *record) good() bool { return cmp.Or(r.Verdict, learn.Verdict(r.Status)) == learn.Delivered }
 
