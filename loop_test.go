@@ -417,12 +417,15 @@ func TestInputsThatNobodyTakes(t *testing.T) {
 	pay.Input = json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`)
 	wrong, right := task("pay it", "pay"), task("pay it", "pay")
 	wrong.Inputs, right.Inputs = json.RawMessage(`{"amount":"five"}`), json.RawMessage(`{"amount":5}`)
-	for _, first := range []*reason.Decision{arctest.Tasks("", wrong), arctest.Tasks("", task("pay it", "")), {
+	ghost, unskilled := right, task("pay it", "pay")
+	ghost.Worker, unskilled.Worker = "gone", "clerk"
+	clerk := (&arctest.Worker{}).As("clerk")
+	for _, first := range []*reason.Decision{arctest.Tasks("", wrong), arctest.Tasks("", task("pay it", "cry")), arctest.Tasks("", ghost), arctest.Tasks("", unskilled), {
 		Alternatives: []reason.Decision{*arctest.Tasks("a", right), *arctest.Tasks("b", wrong)},
 		Preferences:  []reason.Preference{{Approach: "a", Is: "best"}},
 	}} {
 		r := planned(first, arctest.Tasks("", right))
-		a, story := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay}}, nil)
+		a, story := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{pay, clerk}}, nil)
 		require.Equal(t, 1, run(t, a, arc.Objective{Text: "pay"}).Attempts)
 		refused := slices.DeleteFunc(slices.Clone(*story), func(e string) bool { return !strings.HasPrefix(e, "refused") })
 		require.Len(t, refused, 1)
@@ -432,6 +435,29 @@ func TestInputsThatNobodyTakes(t *testing.T) {
 	r := run(t, a, arc.Objective{Text: "pay", Tasks: []reason.Task{wrong}})
 	require.Equal(t, []any{arc.NoWorker, 0}, []any{r.Cause, r.Attempts})
 	require.Contains(t, r.Text, "'/amount': got string, want number")
+}
+
+// A planner is told who there is, where it names a worker that is not there: nobody else does that task unseen.
+// A plan that is under way goes on with another worker when a deploy removes the one that it names.
+func TestWorkerThatAPlanNames(t *testing.T) {
+	clerk := (&arctest.Worker{Turns: []arctest.Turn{{Text: "done by clerk"}}}).As("clerk")
+	named := arctest.Tasks("", reason.Task{Objective: "draft"}, reason.Task{Objective: "check", Worker: "checker"})
+	r := planned(named, named, named)
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{clerk}}, nil)
+	got := run(t, a, arc.Objective{Text: "letter"})
+	require.Equal(t, []any{arc.NoDecision, 0}, []any{got.Cause, got.Attempts})
+	require.Contains(t, r.Briefs()[1].Complaint, `the worker "checker" is none of ["clerk"]`)
+
+	var b *arc.Agent
+	author := act.Worker{Name: "author", Gates: []act.Gate{act.NoGate}}
+	author.Executor = act.ExecutorFunc(func(context.Context, *act.Call) (*act.Result, error) {
+		return &act.Result{Text: "drafted"}, b.SetWorkers([]act.Worker{clerk})
+	})
+	named.Tasks[0].Worker = "author"
+	checker := (&arctest.Worker{}).As("checker")
+	b, _ = agent(t, nil, arc.Host{Reasoner: planned(named), Workers: []act.Worker{author, checker, clerk}}, nil)
+	got = run(t, b, arc.Objective{Text: "letter"})
+	require.Equal(t, []any{arc.Delivered, "done by clerk"}, []any{got.Status, got.Text})
 }
 
 // The reasoner answers what a worker asks, three times an attempt at most; what it does not know a person is

@@ -245,13 +245,11 @@ func (t *turn) fires(plan *reason.Plan) (tasks []reason.Task) {
 	}
 	for _, c := range plan.Calls {
 		task := reason.Task{Objective: cmp.Or(c.Text, t.aim().Text), Skill: c.Name, Inputs: c.Inputs}
-		able, err := t.able(task)
-		if err != nil {
+		if _, err := t.able(task, true); err != nil {
 			task.Skill, task.Worker = "", c.Name
-			able, err = t.able(task)
-		}
-		if err != nil || task.Worker != "" && able[0].Name != task.Worker {
-			return nil
+			if _, err = t.able(task, true); err != nil {
+				return nil
+			}
 		}
 		tasks = append(tasks, task)
 	}
@@ -377,7 +375,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 				return fmt.Errorf("the plan %q %w", cmp.Or(o.Approach, tellPlan(o.Tasks)), errTried)
 			}
 			for _, task := range o.Tasks {
-				if _, err := t.able(task); err != nil {
+				if _, err := t.able(task, true); err != nil {
 					return err
 				}
 			}
@@ -400,15 +398,12 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
-	all, err := t.able(task)
-	if err == nil && a.Planner == byHost && task.Worker != "" { // the host means this one
-		if all = all[:1]; all[0].Name != task.Worker {
-			const why = "the worker %q is not there, or does not take the task %.70q with its skill and inputs"
-			err = fmt.Errorf(why, task.Worker, task.Objective)
-		}
-	}
+	all, err := t.able(task, a.Planner == byHost)
 	if err != nil {
 		return t.block(NoWorker, err.Error()), nil
+	}
+	if a.Planner == byHost && task.Worker != "" {
+		all = all[:1] // the host means this one
 	}
 	worth := cmp.Or(t.agent.opts.Worth, math.MaxFloat64)
 	var left, fresh []*act.Worker // who may try; of these, who have not, and are worth their price
@@ -505,7 +500,7 @@ func (t *turn) another() phase {
 		if len(a.Tries) > 0 && !slices.ContainsFunc(a.Tries, open) { // each was denied
 			cause = Refused
 		}
-		able, _ := t.able(a.Plan[a.Next])
+		able, _ := t.able(a.Plan[a.Next], false)
 		if last := a.last(); last.Worker != "" && named(able, last.Worker) == nil { // it is gone
 			cause, why = NoWorker, last.Complaint
 		}
@@ -672,20 +667,17 @@ func (t *turn) verify(context.Context) (phase, error) {
 	}
 	if made.Outcome == rank.Delivered {
 		t.event("passed", worker, cmp.Or(made.Text, string(made.Output)))
-		if len(made.Deltas) > 0 {
-			if raw, err := json.Marshal(made.Deltas); err == nil && len(raw) <= maxInputs {
-				t.events[len(t.events)-1].Data = raw
-			}
+		if raw, _ := json.Marshal(made.Deltas); len(made.Deltas) > 0 && len(raw) <= maxInputs {
+			t.events[len(t.events)-1].Data = raw // of what is no JSON, nothing
 		}
 		return learnPhase, nil
 	}
-	a.Tries = append(a.Tries, try{
-		Worker: worker, Complaint: fence.Clip(made.Complaint, maxTold), Denied: made.Outcome == rank.Denied,
-	})
+	complaint := fence.Clip(made.Complaint, maxTold)
+	a.Tries = append(a.Tries, try{Worker: worker, Complaint: complaint, Denied: made.Outcome == rank.Denied})
 	task.Worker = worker
-	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: made.Complaint, Gate: made.Gate})
+	a.fail(reason.Failure{Task: task, Approach: a.Approach, Complaint: complaint, Gate: made.Gate})
 	if made.Outcome == rank.Unknown || made.Err != nil && made.Err.Class == reason.Permanent {
-		a.Void = append(a.Void, a.Failed[len(a.Failed)-1].Complaint)
+		a.Void = append(a.Void, complaint)
 	}
 	t.event("failed", worker, made.Complaint)
 	return learnPhase, nil
@@ -836,9 +828,7 @@ func (t *turn) end(ctx context.Context) (phase, error) {
 	}
 	for _, sub := range t.Aims[1:] {
 		t.Aims[0].Void = append(t.Aims[0].Void, sub.Void...)
-		for _, f := range sub.Failed {
-			t.Aims[0].fail(f)
-		}
+		t.Aims[0].fail(sub.Failed...)
 	}
 	if len(t.Aims) > 1 {
 		t.Aims, t.advice = t.Aims[:1], nil
@@ -971,7 +961,17 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	return b
 }
 
-func (t *turn) able(task reason.Task) ([]*act.Worker, error) { return t.agent.runner.Load().Able(task) }
+// able returns who can take a task: strictly, nobody where the worker that it names cannot. A stored plan
+// of a reasoner goes on with another one when a deploy has removed that.
+func (t *turn) able(task reason.Task, strictly bool) ([]*act.Worker, error) {
+	able, err := t.agent.runner.Load().Able(task)
+	if err == nil && strictly && task.Worker != "" && able[0].Name != task.Worker {
+		names := each(t.agent.Workers(), func(w act.Worker) string { return w.Name })
+		const why = "the worker %q is none of %q, or does not take the task %.70q with its skill and inputs"
+		err = fmt.Errorf(why, task.Worker, names, task.Objective)
+	}
+	return able, err
+}
 
 func tellPlan(tasks []reason.Task) string {
 	said := func(t reason.Task) string { return cmp.Or(t.Objective, t.Skill) }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/arc-learn/arc/internal/codec"
-	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/internal/text"
 	"github.com/arc-learn/arc/learn"
 	"github.com/arc-learn/arc/memory"
@@ -262,8 +261,7 @@ func (a *aim) called(c reason.PlanCall) {
 	a.Calls = append(a.Calls, c)
 }
 
-func (a *aim) fail(f reason.Failure) {
-	f.Complaint = fence.Clip(f.Complaint, maxTold)
-	a.Failed = append(a.Failed, f)
+func (a *aim) fail(fs ...reason.Failure) {
+	a.Failed = append(a.Failed, fs...)
 	a.Failed = slices.Delete(a.Failed, 0, max(0, len(a.Failed)-maxFailed))
 }
