@@ -68,6 +68,9 @@ func (t *turn) drive(ctx context.Context) error {
 			}
 			return err
 		}
+		if t.Status == Delivered && t.objective.Situation != "" && !t.objective.Fresh {
+			t.observe(ctx)
+		}
 		if t.Status == Waiting && !t.Wait.Since.IsZero() && !t.unasked {
 			if err := t.sleep(ctx); err != nil {
 				return err

@@ -32,7 +32,8 @@ var errLeft = fmt.Errorf("%w: another over its store goes on with the run, or th
 // If ctx ends first, the run is left, not ended: it stays as of its last commit, and goes on by [View.Resume]
 // or when the store is opened again; one that waits goes on by itself once the wait is over. A Stop button is
 // [View.Cancel]: the error then wraps context.Canceled. A run that another's attempt has begun is canceled
-// with that. Beside an error the Report is of what is stored then; nil: nothing is, or the store is away.
+// with that while it is at work, else by itself. Beside an error the Report is of what is stored then; nil:
+// nothing is, or the store is away.
 func (a *Agent) Run(ctx context.Context, o Objective) (*Report, error) { return a.run(ctx, o, nil) }
 
 // Events is Run, and yields the events as they happen, also those that are not kept. The run waits while the

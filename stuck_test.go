@@ -144,8 +144,6 @@ func TestIdentity(t *testing.T) {
 	require.NoError(t, who.SetProfile(t.Context(), identity.Profile{AutoInfer: true}))
 	for range 4 {
 		run(t, a, o)
-		_, err := who.Observe(t.Context(), identity.Event{Kind: "run", Topic: o.Situation})
-		require.NoError(t, err)
 	}
 	_, err = a.In("acme/anna").Maintain(t.Context())
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/arc-learn/arc/internal/codec"
 	"github.com/arc-learn/arc/internal/fence"
 	"github.com/arc-learn/arc/learn"
+	"github.com/arc-learn/arc/memory/identity"
 	"github.com/arc-learn/arc/reason"
 	"github.com/arc-learn/arc/redact"
 	"github.com/arc-learn/arc/store"
@@ -44,6 +45,21 @@ type turn struct {
 	// Of the step that is under way.
 	events []Event
 	staged []func(ctx context.Context, b *store.Batch) error
+}
+
+// observe tells the identity, where it infers, the kind and end of a delivered run; not if it crashes.
+func (t *turn) observe(ctx context.Context) {
+	who, err := identity.New(t.tenant.group, t.Scope, t.agent.opts.Memory)
+	var p identity.Profile
+	if err == nil {
+		p, err = who.Profile(ctx)
+	}
+	if err == nil && p.AutoInfer {
+		_, err = who.Observe(ctx, identity.Event{Kind: "run", Topic: t.objective.Situation, At: t.Ended})
+	}
+	if err != nil {
+		t.agent.opts.Logger.Warn("arc: a run as an event of its identity", "run", t.ID, "error", err)
+	}
 }
 
 // trace begins a span of the host's, of a run, with one more attribute.

@@ -275,7 +275,7 @@ func (v View) Assess(ctx context.Context, session string) (meta.Assessment, erro
 }
 
 // Identity returns what is known about whom the scope is of. Its runs are told the facts that are worth
-// telling for their objective. None is an event of it by itself.
+// telling for their objective. If its Profile has AutoInfer, each delivered run with a Situation is an event.
 func (v View) Identity(ctx context.Context) (*identity.Identity, error) {
 	return of(ctx, v, func(t *tenant) (*identity.Identity, error) {
 		return identity.New(t.group, v.scope, v.agent.opts.Memory)

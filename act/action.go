@@ -153,10 +153,11 @@ func (a *action) make(ctx context.Context, f code) (out json.RawMessage, err err
 		return a.do(ctx, f)
 	}
 	name, sum := fmt.Sprintf("attempt/%04d/%s%s", a.call.Attempt, a.path, a.step), codec.Digest(a.inputs)
-	r, err := a.journal.get(ctx, name)
-	switch {
-	case err != nil:
+	r, _, err := codec.Load[record](ctx, a.journal.g.Store(), a.journal.prefix+"s/"+name) // none: stepNew
+	if err = a.journal.kept(ctx, err); err != nil {
 		return nil, err
+	}
+	switch {
 	case r.State == stepDone && r.Input != sum:
 		return nil, fmt.Errorf("%w: %s", ErrChanged, a.Name)
 	case r.State == stepDone && r.Value == nil:

@@ -88,12 +88,6 @@ const (
 	stepDone  = "done"
 )
 
-// get returns the step of a name; one that is not there has the state stepNew.
-func (j *Journal) get(ctx context.Context, name string) (record, error) {
-	r, _, err := codec.Load[record](ctx, j.g.Store(), j.prefix+"s/"+name)
-	return r, j.kept(ctx, err)
-}
-
 // Events yields the committed events, those of one entry at a time, from behind the first so many.
 func (j *Journal) Events(ctx context.Context, skip int) iter.Seq2[[]Event, error] {
 	return scan[[]Event](ctx, j, store.Range{Prefix: "e/", After: eventKey(skip)})

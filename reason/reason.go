@@ -3,17 +3,6 @@
 //
 // A Model is called by [Generate] or, for an answer of a schema, by [Ask]. Nothing here tries again or waits:
 // the error says what can be done ([Classify]), and the loop does it. Nothing is kept.
-//
-// # Where things are
-//
-//	reason.go    Brief and Decision, and what they are made of
-//	case.go      Case: what is to be done, and what is known of it; how a suggested plan is bound to it
-//	model.go     Model, Request, Response; Generate, Price
-//	answer.go    Ask: the reader of structured answers; thoughts
-//	llm.go       LLM, and the schema of a decision; prompt.go its prompt, within a budget; *.txt its rules
-//	decision.go  which decisions can be acted on; the choice between alternatives
-//	error.go     classes of errors, by type, status and words; transport.go those of HTTP
-//	skill.go     SKILL.md and AGENT.md; record.go recordings; facts.go the facts of a conversation
 package reason
 
 import (

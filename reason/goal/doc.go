@@ -50,8 +50,6 @@
 // Where nobody looks, let no worker of a goal be Irreversible or Gated: one that was killed in its call waits
 // for a person then, and so does the goal. Have calls that may be made again.
 //
-// # Where things are
-//
 // The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new
 // process goes on with what another has left, and one of several dispatches a goal. The World is not kept.
 // Begin with Tick (keeper.go), which waits for no run: what a run has done is read later.
