@@ -1821,6 +1821,28 @@ func TestFailedApproachAgain(t *testing.T) {
 	}
 }
 
+// A way that failed and is one of several is no reason to refuse the others: the one that is chosen counts.
+func TestFailedApproachAmongOthers(t *testing.T) {
+	way := func(s string) *reason.Decision { return arctest.Tasks(s, reason.Task{Objective: s}) }
+	both := &reason.Decision{
+		Alternatives: []reason.Decision{*way("first"), *way("second")},
+		Preferences:  []reason.Preference{{Approach: "second", Is: "best"}},
+	}
+	n := 0
+	r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+		n++
+		return []*reason.Decision{way("first"), both, way("third")}[n-1], nil
+	}}
+	w := &arctest.Worker{Turns: []arctest.Turn{{Refuse: "nothing was done"}}}
+	a, _ := agent(t, nil, arc.Host{Reasoner: r, Workers: []act.Worker{w.As("ann")}}, nil)
+	require.Equal(t, arc.Exhausted, run(t, a, arc.Objective{Text: "mail the report"}).Cause)
+	done := ""
+	for _, c := range w.Calls() {
+		done += c.Task.Objective + " "
+	}
+	require.Equal(t, "first first second second third third ", done)
+}
+
 func TestOnceIsNotMadeAgain(t *testing.T) {
 	began := make(chan bool, 1)
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)

@@ -374,9 +374,6 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 	}
 	if len(d.Alternatives) > 0 || len(d.Tasks) > 0 {
 		for _, o := range slices.Concat([]reason.Decision{*d}, d.Alternatives) {
-			if slices.Contains(t.Tried, way(a.Text, o.Approach, o.Tasks)) {
-				return fmt.Errorf("the plan %q %w", cmp.Or(o.Approach, tellPlan(o.Tasks)), errTried)
-			}
 			for _, task := range o.Tasks {
 				if _, err := t.able(task, true); err != nil {
 					return err
@@ -388,6 +385,9 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 			d.Impasse, d.Reasoning, d.Subgoal = chosen.Impasse, chosen.Reasoning, chosen.Subgoal
 			return nil
 		}
+		if slices.Contains(t.Tried, way(a.Text, chosen.Approach, chosen.Tasks)) {
+			return fmt.Errorf("the plan %q %w", cmp.Or(chosen.Approach, tellPlan(chosen.Tasks)), errTried)
+		}
 		a.begin(byReasoner, chosen.Tasks, chosen.Approach)
 		a.Alternatives, a.Preferences = chosen.Alternatives, chosen.Preferences
 	}
@@ -396,8 +396,7 @@ func (t *turn) adopt(d *reason.Decision, advice *learn.Advice) error {
 }
 
 // assign chooses who makes the next attempt: the same worker with the complaint, as most complaints can be
-// met once they are told; after its second failure another one. Where no more attempts are left than there
-// are workers that have not tried and are worth their price, nobody else tries twice in their place.
+// met once they are told; after its second failure, or where others need the attempts that are left, another.
 func (t *turn) assign(ctx context.Context) (phase, error) {
 	a := t.aim()
 	task := a.Plan[a.Next]
@@ -514,7 +513,9 @@ func (t *turn) another() phase {
 		t.Tried = append(t.Tried, way(a.Text, a.Approach, a.Plan))
 	}
 	rest := reason.Decision{Alternatives: a.Alternatives, Preferences: a.Preferences}
-	if next := rest.Choose(); len(rest.Alternatives) > 0 && next.Impasse == "" {
+	next := rest.Choose()
+	tried := slices.Contains(t.Tried, way(a.Text, next.Approach, next.Tasks))
+	if len(rest.Alternatives) > 0 && next.Impasse == "" && !tried {
 		applied := a.Applied
 		a.begin(byReasoner, next.Tasks, next.Approach)
 		a.Alternatives, a.Preferences, a.Applied = next.Alternatives, next.Preferences, applied
@@ -964,8 +965,7 @@ func (t *turn) brief(ctx context.Context, advice *learn.Advice) *reason.Brief {
 	return b
 }
 
-// able returns who can take a task: strictly, nobody where the worker that it names cannot. A stored plan
-// of a reasoner goes on with another one when a deploy has removed that.
+// able returns who can take a task: strictly, nobody where the Worker that it names cannot, or is gone.
 func (t *turn) able(task reason.Task, strictly bool) ([]*act.Worker, error) {
 	able, err := t.agent.runner.Load().Able(task)
 	if err == nil && strictly && task.Worker != "" && able[0].Name != task.Worker {
