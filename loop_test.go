@@ -1843,6 +1843,34 @@ func TestFailedApproachAmongOthers(t *testing.T) {
 	require.Equal(t, "first first second second third third ", done)
 }
 
+// A note is the word of a person, also where the run goes on with an attempt that an outage has blocked.
+func TestFailedApproachAfterNote(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		r := &arctest.Reasoner{Decision: func(*reason.Brief) (*reason.Decision, error) {
+			way := []string{"call the API", "by hand", "call the API"}[n]
+			n++
+			return arctest.Tasks(way, reason.Task{Objective: way}), nil
+		}}
+		away, done := true, ""
+		x := act.ExecutorFunc(func(_ context.Context, c *act.Call) (*act.Result, error) {
+			if c.Task.Objective == "by hand" && away {
+				return nil, &reason.Error{Class: reason.Unavailable, Err: errors.New("away")}
+			}
+			done += c.Task.Objective + ", "
+			return nil, errors.New("nothing was done")
+		})
+		h := arc.Host{Reasoner: r, Workers: []act.Worker{{Name: "ann", Executor: x, Gates: []act.Gate{act.NoGate}}}}
+		a, _ := agent(t, nil, h, nil)
+		require.Equal(t, arc.Outage, run(t, a, arc.Objective{ID: "7", Text: "mail the report"}).Cause)
+		away = false
+		got, err := a.In("").Retry(t.Context(), "7", "the API is mended")
+		require.NoError(t, err)
+		require.Equal(t, arc.Exhausted, got.Cause)
+		require.Equal(t, "call the API, call the API, by hand, by hand, call the API, call the API, ", done)
+	})
+}
+
 func TestOnceIsNotMadeAgain(t *testing.T) {
 	began := make(chan bool, 1)
 	a, _ := agent(t, nil, arc.Host{Workers: []act.Worker{stuck(began)}}, nil)

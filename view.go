@@ -53,7 +53,7 @@ func (v View) Retry(ctx context.Context, id, note string) (*Report, error) {
 			t.Phase, t.advice, t.Tried = assessPhase, nil, nil
 		}
 		if note != "" {
-			t.Questions = []string{"What is different now?"}
+			t.Questions, t.Tried = []string{"What is different now?"}, nil
 			t.answer("", fence.Clip(t.clean.Prose(note), maxText))
 		}
 		t.Status, t.Cause, t.Reason, t.Ended, t.Verdict = Running, "", "", time.Time{}, ""
