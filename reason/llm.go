@@ -18,9 +18,9 @@ import (
 // A Brief becomes one prompt: the rules, the Instructions and the workers, then the case by parts in a fixed
 // order. Every text of it but the Instructions is fenced as data. Where it is over the budget of Tokens,
 // parts are left out from the end of the order, and the prompt says how many: background, passages, manuals,
-// advice, deliveries (the oldest first), suggestions, memories, warnings, failed attempts (the oldest first),
-// goals above. Never left out are the objective with its inputs and data, the workers, answers, what to
-// avoid, the rest of the plan and the complaint.
+// advice, deliveries (the oldest first), suggestions, facts, memories, warnings, failed attempts (the oldest
+// first), goals above, the situation. Never left out are the objective with its inputs and data, the workers,
+// answers, a worker's questions and the complaint.
 //
 // The answer is read by [Ask], and what [Decision.Check] refuses is asked for again. Whether a worker takes a
 // task, and whether the parameters of a suggestion are there, is seen by whoever carries them out.
