@@ -77,7 +77,8 @@ func (v View) Health(ctx context.Context) (Health, error) {
 	slices.SortFunc(ended, func(a, b *record) int { // the newest first
 		return cmp.Or(b.Ended.Compare(a.Ended), strings.Compare(b.ID, a.ID))
 	})
-	row, recent, delivered := 0, 0, 0 // wrong in a row, of the newest; ended since then; of these delivered
+	row := 0                  // of the newest runs, how many are wrong in a row
+	recent, delivered := 0, 0 // how many have ended since then; how many of these were delivered
 	for i, r := range ended {
 		if !r.Ended.Before(since) {
 			recent++

@@ -107,8 +107,10 @@ func (ix *Index) found(sc *scratch, q *Query) (out []Match) {
 		if !q.wants(r) {
 			continue
 		}
-		ratio, named, by := float64(sc.scores[r])/sc.total, sc.named != 0, ix.actors[r] == sc.named
-		out = append(out, Match{Row: r, Ratio: ratio, Named: named && by, Another: named && !by})
+		m := Match{Row: r, Ratio: float64(sc.scores[r]) / sc.total}
+		m.Named = sc.named != 0 && ix.actors[r] == sc.named
+		m.Another = sc.named != 0 && !m.Named
+		out = append(out, m)
 	}
 	slices.SortFunc(out, func(a, b Match) int {
 		return cmp.Or(cmp.Compare(b.Ratio, a.Ratio), cmp.Compare(b.Row, a.Row))

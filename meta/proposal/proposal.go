@@ -21,8 +21,6 @@
 // rejected or undone is not proposed again for 7 days, unless the samples have doubled. What is Approved
 // holds: [Book.Policy] ranks workers by it, and a host reads goals, actions and configuration from
 // [Book.List], again after each Decide; so to undo is to leave one out. Nothing here changes a worker.
-//
-// Begin with Analyse (analysis.go), which finds, and propose, which keeps.
 package proposal
 
 import (

@@ -52,5 +52,4 @@
 //
 // The store has a record for each goal: what is in flight, what rests, and which run is to be judged. A new
 // process goes on with what another has left, and one of several dispatches a goal. The World is not kept.
-// Begin with Tick (keeper.go), which waits for no run: what a run has done is read later.
 package goal
